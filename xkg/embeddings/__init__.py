@@ -1,3 +1,3 @@
 """Converts text to unit vectors: the `Embedder` protocol, its runtimes and its cache.
 
-May import from `config`, `files` and `errors`."""
+This package may import `config`, `files` and `errors`."""

@@ -1,9 +1,10 @@
-"""The `Embedder` protocol, and encoded texts: one vector for the whole text and one for each word (late interaction).
+"""Defines the `Embedder` protocol and encoded texts. A text has one vector as a whole and one for each word (late
+interaction).
 
 Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late Interaction over BERT",
 SIGIR 2020. No model is trained for late interaction: the word vectors come from the token vectors that a sentence
-embedding model pools. Only the sign of each number is stored (48 bytes per word for 384 numbers), and a repeated word
-is stored once, as the mean of its occurrences. Neither simplification reduces recall on our queries."""
+embedding model pools. Only the sign of each number is stored, which takes 48 bytes per word for 384 numbers. A repeated
+word is stored once, as the mean of its occurrences. Neither simplification reduces recall on our queries."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ MINILM = "all-MiniLM-L6-v2"
 
 
 class Embedder(Protocol):
-    """`embed` returns a float32 array of shape (len(texts), dimension), in which row i is the unit vector of texts[i].
-    Vectors are comparable if their `model` names are equal. Raises `EmbeddingError`."""
+    """Converts texts to unit vectors. `embed` returns a float32 array of shape (len(texts), dimension), in which row i
+    is the vector of texts[i]. Vectors are comparable if their `model` names are equal. Raises `EmbeddingError` if texts
+    cannot be embedded."""
 
     @property
     def model(self) -> str: ...
@@ -34,9 +36,9 @@ class Embedder(Protocol):
 
 
 class EncodedText(NamedTuple):
-    """`vector` has unit length. `words` are distinct, lower-case and without punctuation. `codes` has shape (words,
-    dimension / 8), and row i contains the signs of the vector for words[i]. `words` and `codes` are empty if the model
-    does not return word vectors."""
+    """The encoding of a text. `vector` has unit length. `words` are distinct, lower-case and without punctuation.
+    `codes` has shape (words, dimension / 8), and row i contains the signs of the vector for words[i]. `words` and
+    `codes` are empty if the model does not return word vectors."""
 
     vector: NDArray[np.float32]
     words: tuple[str, ...]
@@ -44,8 +46,8 @@ class EncodedText(NamedTuple):
 
 
 class Text(str):
-    """A text with context. The part from `start` to `end` affects the vectors, but the words in this part are not
-    listed."""
+    """A text of which one part is only context. The part from `start` to `end` affects the vectors, but its words are
+    not listed."""
 
     __slots__ = ("end", "start")
 
@@ -59,9 +61,9 @@ class Text(str):
 
 
 class Passage(str):
-    """A text in `segments`, each of which is also encoded separately. The vector for the whole text is the mean over
-    the segments' tokens, and its words are the segments' words. Encoding the segments as well therefore costs no more
-    than encoding only the whole text."""
+    """A text that is split into `segments`, which are also encoded separately. The vector for the whole text is the
+    mean over the segments' tokens, and its words are the segments' words. Encoding the segments as well therefore costs
+    no more than encoding only the whole text."""
 
     __slots__ = ("segments",)
 
@@ -74,7 +76,7 @@ class Passage(str):
 
 
 class EncodedDocuments(NamedTuple):
-    """Vectors of shape (texts, dimension), and the word codes for each text as bytes."""
+    """The vectors of several texts, of shape (texts, dimension), and the word codes of each text as bytes."""
 
     vectors: NDArray[np.float32]
     codes: Sequence[bytes]
@@ -82,20 +84,20 @@ class EncodedDocuments(NamedTuple):
 
 @runtime_checkable
 class WordEncoder(Protocol):
-    """An embedder that also encodes words. Raises `EmbeddingError`."""
+    """An embedder that also encodes words. Raises `EmbeddingError` if texts cannot be encoded."""
 
     def encode(self, texts: Sequence[str]) -> Sequence[EncodedText]: ...
 
 
 @runtime_checkable
 class DocumentEncoder(Protocol):
-    """An embedder that caches encoded texts. Raises `EmbeddingError`."""
+    """An embedder that caches encoded texts. Raises `EmbeddingError` if texts cannot be encoded."""
 
     def encode_documents(self, texts: Sequence[str]) -> EncodedDocuments: ...
 
 
 def encode(embedder: Embedder, texts: Sequence[str]) -> Sequence[EncodedText]:
-    """Encodes queries. Raises `EmbeddingError`."""
+    """Encodes queries. Raises `EmbeddingError` if this is not possible."""
     import numpy as np
 
     if isinstance(embedder, WordEncoder):
@@ -106,7 +108,7 @@ def encode(embedder: Embedder, texts: Sequence[str]) -> Sequence[EncodedText]:
 
 
 def encode_documents(embedder: Embedder, texts: Sequence[str]) -> EncodedDocuments:
-    """Encodes texts for an index. Raises `EmbeddingError`."""
+    """Encodes texts for an index. Raises `EmbeddingError` if this is not possible."""
     import numpy as np
 
     if isinstance(embedder, DocumentEncoder):
@@ -126,7 +128,7 @@ class WordSums(NamedTuple):
 
     @property
     def codes(self) -> NDArray[np.uint8]:
-        """The sign codes (see `EncodedText`)."""
+        """Returns the sign codes for each word (see `EncodedText`)."""
         import numpy as np
 
         return np.packbits(self.sums > 0, axis=1)
@@ -135,13 +137,14 @@ class WordSums(NamedTuple):
 def word_sums(
     text: str, hidden: NDArray[np.float32], word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
 ) -> WordSums:
-    """The words in a text and the sums of their vectors. For token i, `hidden[i]` is the vector, `word_ids[i]` is the
-    index of the token's word (None for special tokens), and `offsets[i]` is the token's span in the text."""
+    """Returns the words in a text and the sums of their vectors. For token i, `hidden[i]` is the vector and
+    `word_ids[i]` is the index of the token's word (None for special tokens). `offsets[i]` is the token's span in the
+    text."""
     import numpy as np
 
     others = range(text.start, text.end) if isinstance(text, Text) else range(0)
     spans: dict[int, tuple[int, int]] = {}
-    tokens: dict[int, list[int]] = {}  # one entry per word in the text
+    tokens: dict[int, list[int]] = {}  # one entry for each word, including repetitions
     for token, (word, (start, end)) in enumerate(zip(word_ids, offsets, strict=True)):
         if word is None or start in others:
             continue
@@ -151,7 +154,7 @@ def word_sums(
         else:
             spans[word] = start, end
             tokens[word] = [token]
-    places: dict[str, list[int]] = {}  # one entry per distinct word
+    places: dict[str, list[int]] = {}  # one entry for each distinct word
     for word, (start, end) in spans.items():
         name = text[start:end].lower()
         if name.isalnum() or any(map(str.isalnum, name)):

@@ -45,7 +45,7 @@ def bert_graph(config: Mapping[str, Any], read: Read, file: str, weights: str) -
     """Returns the model, which refers to its weights as a file called `weights`.
 
     Input: `input_ids`, int64 (batch, tokens). Output: `last_hidden_state`, float32 (batch, tokens, hidden). `file` is
-    the file name for error messages. Raises `EmbeddingError` for other architectures."""
+    the file name for error messages. Raises `EmbeddingError` if the model has another architecture."""
     try:
         return _Graph(config, read, file, weights).bert()
     except KeyError as error:
@@ -76,7 +76,7 @@ class _Graph:
 
         words = self.words()
         shape = self.op("Shape", words)
-        # One row for each position in the text.
+        # Take one row for each position in the text.
         end = self.op("Slice", shape, self.constant("one", [1]), self.constant("two", [2]))
         place = self.op("Slice", self.positions(), self.constant("zero", [0]), end)
         x = self.norm(self.op("Add", words, place), "embeddings.LayerNorm")
@@ -118,13 +118,13 @@ class _Graph:
         )
 
     def positions(self) -> str:
-        # A text is the first of BERT's two segments.
+        # Every text is treated as the first of BERT's two segments.
         segment = self.read("embeddings.token_type_embeddings.weight")[0]
         return self.tensor("positions", self.read("embeddings.position_embeddings.weight") + segment)
 
     def linear(self, x: str, *names: str) -> list[str]:
-        """Returns the outputs of these layers for `x`. Query, key and value share one product, because for a short text
-        an operator's overhead costs as much as its arithmetic."""
+        """Returns the output of each layer for `x`. Query, key and value are computed in one product, because for a
+        short text an operator's overhead costs as much as its arithmetic."""
         matrix, bias = (np.concatenate([self.read(f"{name}.{part}") for name in names]) for part in ("weight", "bias"))
         codes, scales = in_eight_bits(matrix)
         inputs = (
@@ -166,8 +166,8 @@ _KINDS = {"float32": onnx_format.FLOAT, "uint8": onnx_format.UINT8, "int64": onn
 
 
 def in_eight_bits(matrix: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """The codes, of shape (rows, blocks, BLOCK), and a scale for each block, of shape (rows, blocks). A number is
-    approximately (code - 128) · scale. The last block in a row is padded with zeros."""
+    """Quantises a matrix. Returns codes of shape (rows, blocks, BLOCK) and one scale per block, of shape (rows,
+    blocks). A number is approximately (code - 128) · scale. The last block in a row is padded with zeros."""
     rows, columns = matrix.shape
     blocks = np.zeros((rows, -(-columns // BLOCK) * BLOCK), np.float32)
     blocks[:, :columns] = matrix

@@ -1,4 +1,4 @@
-"""A cache of vectors and word codes in front of an `Embedder`, in an SQLite file shared by processes."""
+"""Caches vectors and word codes in front of an `Embedder`, in an SQLite file shared by processes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CachedEmbedder:
     texts.
 
     Problems with the file never cause a failure. A damaged file is renamed to `<name>.corrupt-<time>` and replaced. A
-    file that cannot be written is only read. If the file cannot be opened, vectors are cached in memory. Each such
+    file that is not writable is only read. If the file cannot be opened, vectors are cached in memory. Each such
     problem is logged as one warning.
 
     Safe to use from several threads and processes: a hit never waits for another thread's miss, and a miss waits for at
@@ -143,8 +143,8 @@ class CachedEmbedder:
     def _read(
         self, keys: Sequence[bytes], dimension: int, *, words: bool
     ) -> dict[bytes, tuple[NDArray[np.float32], bytes]]:
-        """The stored vectors and codes for these texts; texts without a vector or codes are omitted. If `words` is not
-        set, only the vector is required, and the codes are empty."""
+        """Returns the stored vectors and codes for these texts. Texts without a vector or codes are omitted. If `words`
+        is false, only the vector is required, and the codes are empty."""
         import numpy as np
 
         known = {}
@@ -187,7 +187,7 @@ class CachedEmbedder:
         self._try("write", drop)
 
     def _try(self, what: str, operation: Callable[[sqlite3.Connection], _T]) -> _T | None:
-        """The result of the operation, or None if the file is unusable."""
+        """Returns the operation's result, or None if the file is unusable."""
         with self._lock:
             try:
                 return operation(self._connection)
@@ -195,7 +195,7 @@ class CachedEmbedder:
                 self._warn(what, f"embedding cache {self._path}: cannot {what} ({error}); texts may be embedded again")
             except sqlite3.ProgrammingError as error:
                 if "closed" not in str(error):
-                    raise  # otherwise, in-flight calls continue without the cache
+                    raise  # if the cache is closed, in-flight calls continue without it
             except sqlite3.DatabaseError as error:
                 self._connection.close()
                 self._connection = self._replaced(error)
@@ -221,7 +221,7 @@ class CachedEmbedder:
             return self._read_only(again)
 
     def _read_only(self, error: Exception) -> sqlite3.Connection:
-        """Opens a file that cannot be written, or else an empty database in memory."""
+        """Opens the file read-only. If that fails, opens an empty database in memory."""
         try:
             # Without write access, SQLite can open a WAL file only as immutable.
             address = f"{self._path.resolve().as_uri()}?immutable=1"
@@ -246,7 +246,6 @@ def _rows_of(query: str, values: Sequence[object], connection: sqlite3.Connectio
 
 
 def _keyed(texts: Sequence[str]) -> tuple[list[bytes], dict[bytes, str]]:
-    """Returns the key for each text, and a mapping from keys to texts."""
     keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
     return keys, dict(zip(keys, texts, strict=True))
 

@@ -5,8 +5,8 @@ from xkg.embeddings.base import Embedder
 
 
 def make_embedder(settings: EmbeddingSettings) -> Embedder:
-    """Returns the configured embedder; its `model` is `settings.vectors`. This imports only the provider's libraries
-    and does not send any texts yet. Raises `EmbeddingError` if libraries, weights or a key are missing."""
+    """Returns the configured embedder. The embedder's `model` is `settings.vectors`. Imports only the provider's
+    libraries, and does not send any texts yet. Raises `EmbeddingError` if libraries, weights or a key are missing."""
     if settings.provider == "openai":
         from xkg.embeddings.openai import OpenAIEmbedder
 

@@ -26,8 +26,8 @@ class OnnxEmbedder:
     Reimers and Gurevych, "Sentence-BERT", EMNLP 2019. Texts are truncated at the model's own limit (256 tokens for
     all-MiniLM-L6-v2). Only texts with the same number of tokens share a batch, so there is no padding. On the same
     machine, a text's vector is therefore always bit-identical, regardless of the other texts and the number of threads.
-    Other processors use different kernels; between processors, vectors agree to about 1e-6. Lone surrogates are treated
-    as `?`. Safe to call from several threads.
+    Other processors use different kernels, but vectors from different processors agree to about 1e-6. Lone surrogates
+    are treated as `?`. Safe to call from several threads.
 
     Safetensors models run in 8-bit precision (see `bert_onnx`). If `weights` is None, all-MiniLM-L6-v2 is prepared once
     from the published files (see `published_weights`) and checked on each load. Raises `EmbeddingError` if the weights
@@ -78,7 +78,7 @@ class OnnxEmbedder:
         encodings = self._tokenized(list(each.values()))
         identities = list(each)
         encoded: dict[object, EncodedText] = {}
-        sums: dict[object, _Sums] = {}  # only for segments, because a graph contains many other texts
+        sums: dict[object, _Sums] = {}  # stored only for segments, because a graph contains many other texts
         for row, hidden in self._hidden_rows(encodings):
             identity = identities[row]
             words = word_sums(each[identity], hidden, encodings[row].word_ids, encodings[row].offsets)
@@ -94,7 +94,6 @@ class OnnxEmbedder:
         return [self._tokenizer.encode(_readable(text)) for text in texts]
 
     def _hidden_rows(self, encodings: Sequence[Pieces]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yields the index of each text and the vectors of its tokens."""
         batches = list(_batches([len(encoding.ids) for encoding in encodings]))
         ids = [np.array([encodings[row].ids for row in rows], np.int64) for rows in batches]
         run = self._map if len(ids) > 1 else map
@@ -135,7 +134,7 @@ def _joined(segments: Sequence[_Sums]) -> _Sums:
 
 
 def _identity(text: str) -> object:
-    """A key that is equal for texts with the same encoding."""
+    """Returns a key that is equal for texts with the same encoding."""
     match text:
         case Text():
             return str(text), text.start, text.end
@@ -155,8 +154,7 @@ def _unit(vector: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _readable(text: str) -> str:
-    # Word pieces seldom have more than a few characters, so any text after these characters is beyond the model's
-    # limit.
+    # Word pieces seldom have more than a few characters, so text beyond this length exceeds the model's limit anyway.
     return encodable(text[:ENCODED_CHARACTERS])
 
 
@@ -169,7 +167,7 @@ def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Batches of rows of equal length, with at most `_BATCH_TOKENS` tokens."""
+    """Yields batches of rows of equal length, with at most `_BATCH_TOKENS` tokens per batch."""
     groups: dict[int, list[int]] = {}
     for row, length in enumerate(lengths):
         groups.setdefault(length, []).append(row)

@@ -18,7 +18,7 @@ def node(
     attributes: Mapping[str, int | float],
     domain: str = "",
 ) -> bytes:
-    """A `NodeProto`. An omitted input has an empty name; `domain` is empty for standard operators."""
+    """Returns a `NodeProto`. An omitted input has an empty name. `domain` is empty for standard operators."""
     return b"".join(
         (
             *(_text(1, name) for name in inputs),
@@ -31,12 +31,12 @@ def node(
 
 
 def tensor(name: str, kind: int, shape: Sequence[int], raw: bytes) -> bytes:
-    """A `TensorProto` of numbers of `kind`, in little-endian order."""
+    """Encodes a `TensorProto` of numbers of `kind`, in little-endian order."""
     return _tensor_header(name, kind, shape) + _bytes(9, raw)
 
 
 def external_tensor(name: str, kind: int, shape: Sequence[int], file: str, offset: int, length: int) -> bytes:
-    """A `TensorProto` whose numbers are the `length` bytes at `offset` in `file`, which is next to the model."""
+    """Encodes a `TensorProto` whose numbers are the `length` bytes at `offset` in `file`, which is next to the model."""
     place = {"location": file, "offset": str(offset), "length": str(length)}
     entries = (_bytes(13, _text(1, key) + _text(2, text)) for key, text in place.items())
     return b"".join((_tensor_header(name, kind, shape), *entries, _number(14, _EXTERNAL)))
@@ -47,7 +47,7 @@ def _tensor_header(name: str, kind: int, shape: Sequence[int]) -> bytes:
 
 
 def value(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
-    """A `ValueInfoProto` for a tensor of `kind` whose sizes are numbers or names."""
+    """Returns a `ValueInfoProto` for a tensor of type `kind`. Each size is a number or a name."""
     sizes = (_text(2, size) if isinstance(size, str) else _number(1, size) for size in shape)
     tensor = _number(1, kind) + _bytes(2, b"".join(_bytes(1, size) for size in sizes))
     return _text(1, name) + _bytes(2, _bytes(1, tensor))
@@ -62,7 +62,7 @@ def model(
     opsets: Mapping[str, int],
     ir_version: int,
 ) -> bytes:
-    """A `ModelProto` with one graph. `opsets` maps operator domains to their versions."""
+    """Encodes a `ModelProto` with one graph. `opsets` maps operator domains to their versions."""
     graph = (
         *(_bytes(1, each) for each in nodes),
         _text(2, "graph"),
@@ -93,7 +93,8 @@ def _bytes(field: int, value: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """A varint: seven bits per byte, lowest first. `value` must not be negative."""
+    """Encodes a number as a varint, with seven bits per byte and the lowest bits first. `value` must not be
+    negative."""
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)

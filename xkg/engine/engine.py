@@ -1,4 +1,4 @@
-"""The interface between work items and the engine that runs them."""
+"""Defines the interface between work items and the engine that runs them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 class WorkFailed(XkgError):
-    """Raised when an item fails. `lasting` means that the same inputs will fail again; `held` means that another
+    """Raised when an item fails. `lasting` means that the same inputs will fail again. `held` means that another
     machine is working on the item."""
 
     def __init__(self, message: str, *, lasting: bool = False, held: bool = False) -> None:
@@ -29,7 +29,7 @@ class NoWorkerError(XkgError):
 
 
 class BegunAgain(Value):
-    """The event that an item starts again, because its machine was lost or another machine was working on the item."""
+    """Signals that an item starts again, because its machine was lost or another machine was working on the item."""
 
     reason: str
 
@@ -42,20 +42,21 @@ class Home(Protocol):
         ...
 
     def turn(self, place: str) -> AbstractContextManager[None]:
-        """Context manager that waits for and holds one slot under a named cluster-wide limit (`Work.places`)."""
+        """Waits for one slot under a named cluster-wide limit (`Work.places`), and releases the slot at the end of the
+        context."""
         ...
 
     def paced(self, name: str, seconds: float) -> AbstractContextManager[None]:
-        """Context manager that waits for and holds an exclusive, cluster-wide turn with this name. The turn starts at
-        least `seconds` after the previous turn."""
+        """Waits for an exclusive, cluster-wide turn with this name, and holds the turn until the context ends. The turn
+        starts at least `seconds` after the previous turn."""
         ...
 
 
 @dataclass(frozen=True)
 class Site:
-    """The site where a worker runs. `notify` sends an event to the machine that started the work. On any other machine,
-    `folder` is a cache that the machine's workers share, and `home` calls the machine that started the work. On the
-    machine that started the work, `folder` and `home` are None."""
+    """Describes where a worker runs. `notify` sends an event to the machine that started the work. On any other
+    machine, `folder` is a cache that the machine's workers share, and `home` calls the machine that started the work.
+    On the machine that started the work, `folder` and `home` are None."""
 
     notify: Callable[[object], None] = lambda _: None
     folder: Path | None = None
@@ -72,7 +73,7 @@ class Work(Protocol[Item_contra, Result_co]):
 
     @property
     def name(self) -> str:
-        """The name of the cache folder on other machines."""
+        """Returns the name of the cache folder on other machines."""
         ...
 
     @property
@@ -108,19 +109,19 @@ class Worker(Protocol[Item_contra, Result_co]):
 
 
 class Engine(Protocol):
-    """Runs work. `jobs` is the default number of parallel items."""
+    """Runs work items. `jobs` is the default number of items to run in parallel."""
 
     @property
     def jobs(self) -> int: ...
 
     def workers(self, work: Work[Item, Result], count: int) -> Sequence[Worker[Item, Result]]:
-        """Returns `count` workers, each for one thread. A worker starts with its first item."""
+        """Returns `count` workers, each for one thread. A worker starts when it receives its first item."""
         ...
 
 
 class Failure(NamedTuple):
-    """The reason, in one line, why an item or every item failed. `held` means that another machine is working on the
-    item."""
+    """Describes why an item, or every item, failed. `line` is the reason. `held` means that another machine is working
+    on the item."""
 
     line: str
     lasting: bool = False
@@ -143,7 +144,7 @@ def failure(error: Exception, *, of_all: bool = False) -> Failure:
 
 @dataclass
 class Opened(Generic[Item, Result]):
-    """Work that is opened when the first item runs. Errors are returned as failures."""
+    """Opens work when the first item runs, and returns errors as failures."""
 
     work: Work[Item, Result]
     site: Site

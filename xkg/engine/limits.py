@@ -1,4 +1,4 @@
-"""Cluster-wide limits: a number of slots, and turns with a pause between them."""
+"""Enforces cluster-wide limits on concurrent work. A limit is a number of slots, or turns with a pause between them."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ from xkg.errors import XkgError
 
 
 class OverError(XkgError):
-    """Raised in an abandoned attempt whose item another attempt is running."""
+    """Raised in an attempt that was abandoned."""
 
 
 _OVER = "this attempt was abandoned: another machine is running its item"
@@ -24,11 +24,11 @@ class Limits:
         self._waiting: dict[str, deque[tuple[str, asyncio.Future[None]]]] = {}
         self._held: dict[str, Counter[str]] = {}
         self._over: set[str] = set()
-        self._next: dict[str, float] = {}  # start of the next turn, by name
+        self._next: dict[str, float] = {}  # when each named turn may start next
 
     async def take(self, attempt: str, name: str, pause: float = 0.0) -> None:
         """Waits for a slot and takes the slot. If `pause` is set, there is only one slot, and turns start at least that
-        many seconds apart. Raises `OverError`."""
+        many seconds apart. Raises `OverError` if the attempt is over."""
         if attempt in self._over:
             raise OverError(_OVER)
         self._free.setdefault(name, 1)
@@ -47,7 +47,7 @@ class Limits:
             raise OverError(_OVER)
 
     async def give(self, attempt: str, name: str, pause: float = 0.0) -> None:
-        """Returns a slot."""
+        """Gives a slot back."""
         if pause:
             self._next[name] = time.monotonic() + pause
         self._give(attempt, name)

@@ -1,4 +1,4 @@
-"""The engine for a single machine. Each process runs one item at a time; if a process dies, only its item fails."""
+"""Runs items on a single machine. Each process runs one item at a time. If a process dies, only its item fails."""
 
 import multiprocessing
 import os
@@ -33,7 +33,8 @@ class LocalEngine:
 
 
 class LocalWorker(Generic[Item, Result]):
-    """A worker process. The process starts with the first item, and is replaced if it dies or has run many items."""
+    """Runs items in a worker process, which starts with the first item. The process is replaced if it dies or has run
+    many items."""
 
     def __init__(self, work: Work[Item, Result]) -> None:
         self._work = work
@@ -80,7 +81,6 @@ class LocalWorker(Generic[Item, Result]):
         return self._pipe
 
     def _leave(self) -> int | None:
-        """Lets the process end, and returns its exit code."""
         if self._process is None or self._pipe is None:
             return None
         self._pipe.close()

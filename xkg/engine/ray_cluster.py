@@ -1,4 +1,4 @@
-"""The engine for a Ray cluster. Each item is a task that takes one sandbox slot on a node. Services and cluster-wide
+"""Runs items on a Ray cluster. Each item is a task that takes one sandbox slot on a node. Services and cluster-wide
 limits are actors on the node that started the work, next to the graph.
 
 If a node is lost, its task starts again on another node. The lost attempt's slots are released, and services and limits
@@ -36,7 +36,7 @@ class RayEngine:
     """A connection to a Ray cluster that includes this machine. `jobs` is the number of slots on the cluster's nodes.
 
     The constructor raises `MissingExtraError` if Ray is not installed, `ConfigError` for an unsafe address or
-    environment, and `UnreachableError`."""
+    environment, and `UnreachableError` if the cluster cannot be reached."""
 
     def __init__(self, address: str | None, *, allow_public: bool = False) -> None:
         ray = _ray()

@@ -1,4 +1,4 @@
-"""The code that runs on the nodes of a Ray cluster: items as tasks on any node, and services and limits on the driver's
+"""Runs on the nodes of a Ray cluster. Items are tasks on any node, and services and limits are actors on the driver's
 node."""
 
 import contextlib
@@ -46,8 +46,8 @@ def source_version() -> str:
 
 
 class Service:
-    """An actor for one of the work's services. The actor refuses calls from attempts that are over, so an abandoned
-    process cannot change anything."""
+    """An actor for one of the work's services. Calls from abandoned attempts are refused, so an abandoned process
+    cannot change anything."""
 
     def __init__(self, make: Callable[[], object]) -> None:
         self._object = make()

@@ -1,3 +1,3 @@
-"""Language models: endpoints, answer cache, ledger, budget and prompts.
+"""Asks language models, with endpoints, an answer cache, a ledger, a budget and prompts.
 
-May import: config, files, errors."""
+This package may import `config`, `files` and `errors`."""

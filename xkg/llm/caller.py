@@ -1,4 +1,4 @@
-"""An endpoint whose answers come from a job's caller. Questions wait on disk until the caller answers them."""
+"""Lets a job's caller answer questions. The questions wait on disk until the caller answers them."""
 
 import os
 import threading

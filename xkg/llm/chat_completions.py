@@ -1,4 +1,4 @@
-"""An endpoint for any server with an OpenAI-compatible API: https://platform.openai.com/docs/api-reference/chat."""
+"""Sends questions to any server with an OpenAI-compatible API: https://platform.openai.com/docs/api-reference/chat."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ANSWERS = (
 
 
 class _PassingError(Exception):
-    """A failure that a retry may resolve. `pause` is the wait, in seconds, that the endpoint requested."""
+    """Raised for a failure that a retry may resolve. `pause` is the wait, in seconds, that the endpoint requested."""
 
     def __init__(self, line: str, pause: float = 0.0, *, attempts: int | None = None) -> None:
         super().__init__(line)
@@ -289,7 +289,7 @@ class ChatCompletions:
 
 
 def _is_refused(error: BaseException | None) -> bool:
-    """Whether every address of the host refused the connection."""
+    """Returns whether every address of the host refused the connection."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(_is_refused, error.exceptions))
     return isinstance(error, ConnectionRefusedError) or (

@@ -1,4 +1,4 @@
-"""The language model client: takes a prompt and its inputs, and returns a validated object."""
+"""Asks the language model. The client takes a prompt and its inputs, and returns a validated object."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from xkg.llm.request import Message
 from xkg.text.unicode import printable_line
 from xkg.value import Value
 
-_TRIES, _EXPERT_TRIES = 3, 1  # the question, two retries that explain the mistake, then the expert model
+_TRIES, _EXPERT_TRIES = 3, 1  # one question and two retries, then one try with the expert model
 _MOST_LATE = 2
 _BARRED = "barred: "
 _MOST_SILENT = 4
@@ -42,7 +42,7 @@ _RETRIES = {
 
 
 class AnswerType(Value):
-    """Base class for all answers. Structured output requires every field; a missing value is `None` or empty."""
+    """Base class for all answers. Structured output requires every field. A missing value is `None` or empty."""
 
 
 A = TypeVar("A", bound=AnswerType)
@@ -56,7 +56,7 @@ class More(NamedTuple):
 
 
 def accept(_: AnswerType) -> str | None:
-    """A check that accepts every answer."""
+    """Accepts every answer."""
     return None
 
 
@@ -121,9 +121,9 @@ class Call:
 class LanguageModel:
     """The configured models, for one graph. Answers and costs are stored in the graph's folder.
 
-    After an unusable answer, the client explains the mistake and asks again, up to twice in the same conversation, and
-    then once in a new conversation with `expert_model`. Usable answers are cached by question (`xkg.llm.ledger`), so no
-    build pays twice for the same answer. `notify` receives each finished call, in the thread that made the call.
+    After an unusable answer, the client explains the mistake and asks again, up to twice in the same conversation. The
+    last attempt is a new conversation with `expert_model`. Usable answers are cached by question (`xkg.llm.ledger`), so
+    no build pays twice for the same answer. `notify` receives each finished call, in the thread that made the call.
 
     The constructor raises `ModelUnavailableError` if a key is missing, `ConfigError` if settings contradict each other,
     and `StoreError` if answers cannot be stored. Safe to use from several threads."""
@@ -141,7 +141,7 @@ class LanguageModel:
         without_key: str = "",
         clock: Clock = CLOCK,
     ) -> None:
-        """`ledger` defaults to the ledger in `folder`. Every call holds a `turn`; by default, there are
+        """`ledger` defaults to the ledger in `folder`. Every call holds a `turn`. By default, there are
         `settings.concurrency` turns. `once` returns a lock for calls with the same key, across all processes that share
         the ledger. `without_key` tells the user how to proceed without a key."""
         if settings.model == "none":
@@ -225,7 +225,7 @@ class LanguageModel:
         return answer if check(answer) is None else None
 
     def searches(self, role: Role) -> bool:
-        """Whether the model for a role can search the web."""
+        """Returns whether the model for a role can search the web."""
         return self._endpoints[model_of(self._settings, role)].searches
 
     def identity(self, *prompts: Prompt) -> dict[str, str]:
@@ -276,7 +276,7 @@ class LanguageModel:
         for number, (tier, model) in enumerate(zip(tiers, models, strict=True)):
             if complaint.startswith(_BARRED) and model in models[:number]:
                 continue
-            # A new conversation with the same model repeats the question, which must not get the cached answer.
+            # A new conversation with the same model repeats the question, and must not get the cached answer.
             draw = models[:number].count(model)
             messages = opening
             failed, looked = 0, False

@@ -1,4 +1,4 @@
-"""`xkg costs` reports the cost of language model calls from a graph's ledger (`xkg.llm.ledger`)."""
+"""Reports the cost of language model calls for `xkg costs`, from a graph's ledger (`xkg.llm.ledger`)."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -17,9 +17,10 @@ By = Literal["paper", "stage", "model"]
 
 
 class Cost(Value):
-    """The calls for one paper, stage or model. `unusable` counts calls without a usable answer; `reused` counts answers
-    from the cache, which cost nothing. `cached_tokens` are the `input_tokens` that the endpoint billed at its lower
-    price for cached input. `dollars` excludes the `unpriced` calls, which are calls to models with no known price."""
+    """The calls for one paper, stage or model. `unusable` counts calls without a usable answer, and `reused` counts
+    answers from the cache, which cost nothing. `cached_tokens` are the `input_tokens` that the endpoint billed at its
+    lower price for cached input. `dollars` excludes the `unpriced` calls, which are calls to models with no known
+    price."""
 
     name: str
     calls: int = 0
@@ -38,9 +39,9 @@ class Cost(Value):
 
 
 class Costs(Value):
-    """The rows, most expensive first, and their total. `open` is the number of calls that are running or were
-    interrupted. These calls may cost about `open_dollars`, and no other count includes them. `unpriced_models` have no
-    known price."""
+    """A table of costs, with the most expensive rows first, and their total. `open` is the number of calls that are
+    running or were interrupted. These calls may cost about `open_dollars`, and no other count includes them.
+    `unpriced_models` have no known price."""
 
     by: By
     rows: tuple[Cost, ...]
@@ -148,7 +149,6 @@ def _cells(row: Cost) -> tuple[str, ...]:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Returns one line per row, without wrapping: names left-aligned, numbers right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join([name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))])

@@ -1,4 +1,4 @@
-"""The language model's address and key.
+"""Finds the language model's address and key.
 
 The key is read from `XKG_LLM_KEY`. For OpenAI's own service, and for the address in `OPENAI_BASE_URL`, `OPENAI_API_KEY`
 also works."""
@@ -12,8 +12,9 @@ from xkg.openai_server import Access, is_openai
 
 
 def access(settings: LlmSettings, without_key: str = "") -> Access:
-    """Returns the language model's address and key. Raises `MissingKeyError`, with the remedy in `without_key`, if
-    there is no key for OpenAI's own service, and `ConfigError` if the key or address is invalid."""
+    """Returns the language model's address and key. Raises `MissingKeyError` if there is no key for OpenAI's own
+    service. The error message includes `without_key`, the remedy. Raises `ConfigError` if the key or address is
+    invalid."""
     environment_url = _environment_url()
     base_url = settings.base_url or environment_url or OPENAI_URL
     server = openai_server.access("llm", base_url, "XKG_LLM_KEY", [environment_url] if environment_url else ())

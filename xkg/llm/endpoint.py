@@ -1,5 +1,5 @@
-"""The endpoint interface, implemented for servers (`chat_completions`), programs (`program_endpoint`) and callers
-(`caller`)."""
+"""Defines the endpoint interface, which is implemented for servers (`chat_completions`), programs (`program_endpoint`)
+and callers (`caller`)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,10 +31,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """The outcome of a question: `ok`, `refused` by the model, `cut` at the length limit, `late` (timed out), or
-    `barred` by the endpoint because of a filter or the question's length. `text` is the model's answer or the reason.
-    Token counts are reported by the endpoint or estimated. `dollars` is None if the endpoint does not report a cost.
-    `seconds` includes pauses."""
+    """The outcome of a question. `ending` is `ok`, `refused` by the model, `cut` at the length limit, `late` (timed
+    out), or `barred`. The endpoint bars questions because of a filter or their length. `text` is the model's answer or
+    the reason. Token counts are reported by the endpoint or estimated. `dollars` is None if the endpoint does not
+    report a cost. `seconds` includes pauses."""
 
     ending: Ending
     text: str
@@ -46,8 +46,9 @@ class Reply:
 
 
 class Endpoint(Protocol):
-    """`at` identifies the endpoint in messages, and `remedy` tells the user what to do if the endpoint does not answer.
-    `searches` means that the endpoint can search the web. Safe to use from several threads."""
+    """A source of answers, such as a server or a program. `at` identifies the endpoint in messages, and `remedy` tells
+    the user what to do if the endpoint does not answer. `searches` means that the endpoint can search the web. Safe to
+    use from several threads."""
 
     at: str
     remedy: str

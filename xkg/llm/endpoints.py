@@ -14,13 +14,14 @@ from xkg.llm.programs.program_endpoint import ProgramEndpoint
 
 
 def uses_server(settings: LlmSettings) -> bool:
-    """Whether any model is on a server, which may require a key."""
+    """Returns whether any model is on a server, which may require a key."""
     models = models_of(settings) - {"none", CALLER}
     return any(program_of(model) is None for model in models)
 
 
 def reports_dollars(model: str) -> bool:
-    """Whether the model's answers report their cost, so that a limit in dollars works even if the price is unknown."""
+    """Returns whether the model's answers report their cost. If they do, a limit in dollars works even if the price is
+    unknown."""
     known = program_of(model)
     return model == CALLER or (known is not None and known[0].reports_dollars)
 
@@ -28,9 +29,9 @@ def reports_dollars(model: str) -> bool:
 def endpoints(
     settings: LlmSettings, folder: Path, without_key: str, patience: float, clock: Clock
 ) -> dict[str, Endpoint]:
-    """Returns the endpoint for each model. `folder` is the graph's folder; `without_key` tells the user what to do
+    """Returns the endpoint for each model. `folder` is the graph's folder, and `without_key` tells the user what to do
     without a key. Raises `ModelUnavailableError` if a program is not installed or a server's key is missing, and
-    `ConfigError`."""
+    `ConfigError` if a setting is invalid."""
     server: ChatCompletions | None = None
     found: dict[str, Endpoint] = {}
     for model in models_of(settings):

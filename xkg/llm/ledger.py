@@ -44,7 +44,8 @@ _SCHEMA = {
         seconds REAL NOT NULL, dollars REAL, outcome TEXT NOT NULL, answer BLOB NOT NULL)""",
     "calls_of_a_paper": "CREATE INDEX IF NOT EXISTS calls_of_a_paper ON calls (paper)",
     "calls_of_an_answer": "CREATE INDEX IF NOT EXISTS calls_of_an_answer ON calls (answer)",
-    # Running totals for all calls. A trigger updates the totals, so every version of xkg keeps them current.
+    # This table contains running totals for all calls. A trigger updates the totals, so every version of xkg keeps them
+    # current.
     "sums": """CREATE TABLE IF NOT EXISTS sums AS
         SELECT model, dollars IS NULL AS unpriced, TOTAL(input_tokens) AS input_tokens,
             TOTAL(cached_tokens) AS cached_tokens, TOTAL(output_tokens) AS output_tokens, TOTAL(dollars) AS dollars
@@ -96,8 +97,8 @@ def answer_key(
 
 
 class Ledger:
-    """A graph's `llm.sqlite` file. Changes are on disk when a method returns. Safe to use from several threads and
-    processes.
+    """Reads and writes a graph's `llm.sqlite` file. Changes are on disk when a method returns. Safe to use from several
+    threads and processes.
 
     A corrupt file is renamed to `llm.sqlite.corrupt-<time>`, its readable rows are copied to a new file, and a warning
     is logged. Raises `StoreError` if the file is not writable, because an answer that cannot be stored must not be paid

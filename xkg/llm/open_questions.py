@@ -1,6 +1,6 @@
 """Stores questions for a job's caller, and the caller's answers, in one SQLite file per graph.
 
-A build posts questions, and the caller fetches and answers these from any process. Only the first answer counts.
+A build posts questions, and the caller fetches and answers them from any process. Only the first answer counts.
 Everything is on disk, so a build or caller can resume after being killed."""
 
 import json
@@ -32,8 +32,8 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """An open question. `given_ago` is the number of seconds since a caller last received the question, or None if no
-    caller has received the question."""
+    """A question that waits for an answer. `given_ago` is the number of seconds since a caller last received the
+    question, or None if no caller has received the question."""
 
     id: str
     job: int
@@ -46,8 +46,8 @@ class OpenQuestion:
 
 
 class OpenQuestions:
-    """A graph's `questions.sqlite` file. Changes are on disk when a method returns. Every method raises `StoreError` if
-    the file cannot be used. Safe to use from several threads and processes."""
+    """Reads and writes a graph's `questions.sqlite` file. Changes are on disk when a method returns. Every method
+    raises `StoreError` if the file cannot be used. Safe to use from several threads and processes."""
 
     def __init__(self, folder: Path, clock: Clock = CLOCK) -> None:
         self._folder, self._clock = folder, clock

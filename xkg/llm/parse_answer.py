@@ -1,4 +1,5 @@
-"""Parses an answer's text into a typed object. Parsing is lenient and validation is strict; nothing is evaluated."""
+"""Parses an answer's text into a typed object. Parsing is lenient, validation is strict, and no text is evaluated as
+code."""
 
 import json
 import re
@@ -23,11 +24,11 @@ _CHANNELS = re.compile(r"\A.*?<\|channel\|>final(?:[^{<]|<(?!\|message)){0,60}<\
 """The output in other gpt-oss channels before the answer."""
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
 _SPARE_COMMA = re.compile(r'("(?:[^"\\]|\\(?s:.)?)*+"?)|,(?=\s*+[}\]])')
-# Escaped control characters: terminals interpret them, and an unescaped `\frac` contains one.
+# Matches escaped control characters, because terminals interpret them, and an unescaped `\frac` contains one.
 _CONTROL = re.compile(r"(?<!\\)(?:\\\\)*(\\[bf]|\\u00(?:0[0-8bef]|1[0-9a-f]|7f)|[\x7f-\x9f])")
-# Where the text before an answer may end: at a fence, or at a closing thought tag in any model's syntax.
+# Matches the possible ends of the text before an answer: a fence, or a closing thought tag in any model's syntax.
 _ENDED = re.compile(r"^[ \t]*```|</[\w:]{1,30}>|◁/\w{1,30}▷|\[/[A-Z]{1,30}\]|<\|\w{1,30}\|>|assistantfinal", re.M)
-# Schema keywords that strict structured output rejects. Our own validation still enforces these keywords.
+# Strict structured output rejects these schema keywords. Our own validation still enforces them.
 _NOT_STRICT = {"default", "title", "minLength", "maxLength", "uniqueItems", "examples"}
 
 
@@ -41,7 +42,7 @@ class UnusableError(ValueError):
 
 
 def read_answer(text: str, kind: type[A]) -> A:
-    """Returns the last JSON object of the right type in the text. Raises `UnusableError`."""
+    """Returns the last JSON object of the right type in the text. Raises `UnusableError` if there is none."""
     if text.lstrip().startswith('"'):  # some gateways encode the answer twice
         with suppress(ValueError):
             text = str(json.loads(text))
@@ -104,8 +105,8 @@ def complaint_of(error: ValidationError) -> UnusableError:
 
 @cache
 def answer_schema(kind: type[BaseModel]) -> dict[str, Any]:
-    """Returns the JSON schema of an answer for strict structured output: every object is closed, and every field is
-    required."""
+    """Returns the JSON schema of an answer for strict structured output, in which every object is closed and every
+    field is required."""
     schema = kind.model_json_schema()
     definitions = schema.get("$defs", {})
     strict: dict[str, Any] = _strict(schema, definitions)

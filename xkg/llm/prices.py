@@ -1,4 +1,4 @@
-"""Model prices, and cost estimates for calls."""
+"""Looks up model prices, and estimates the cost of calls."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6})$")
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated tokens and dollars for a call; `dollars` is None if the model's price is unknown."""
+    """The estimated tokens and dollars for a call. `dollars` is None if the model's price is unknown."""
 
     input_tokens: int
     output_tokens: int
@@ -33,8 +33,9 @@ class Prices:
         self._own = own
 
     def of(self, model: str) -> Price | None:
-        """Returns a model's price, or None if the price is unknown. If there is no separate price, a dated snapshot has
-        its model's price, and a gateway name (`openai/o4-mini`) has the price of the model after the slash."""
+        """Returns a model's price, or None if the price is unknown. A dated snapshot without a separate price has its
+        model's price. A gateway name (`openai/o4-mini`) without a separate price has the price of the model after the
+        slash."""
         for name in (model, model.rpartition("/")[2]):
             for candidate in (name, _SNAPSHOT.sub("", name)):
                 if candidate in self._own:

@@ -1,9 +1,16 @@
 """Parses prompt files: a header, the system message and, below `===`, the user message.
 
-    --- stage: ground            the build stage that asks role: code_model         which of the configured models
-    answers inputs: name, files      the slots in the user message, each used at least once, as {{name}} output: Places
-    the pydantic type of the answer version: 1 search: web              the answer needs a web search; omitted otherwise
-    --- You … === …{{name}}… {{files}}
+    ---
+    stage: ground            the build stage that asks
+    role: code_model         which of the configured models answers
+    inputs: name, files      the slots in the user message, each used at least once, as {{name}}
+    output: Places           the pydantic type of the answer
+    version: 1
+    search: web              the answer needs a web search; omitted otherwise
+    ---
+    You …
+    ===
+    …{{name}}… {{files}}
 
 Text between {{#name}} and {{/name}} is omitted if that input is empty.
 
@@ -11,9 +18,9 @@ Papers and repositories are data, not instructions. Every input is enclosed in m
 text. The data cannot forge these marks, and the system message explains them.
 
 Endpoints charge less for a prefix that a question shares with an earlier question, so the text that all questions share
-comes first. The text after the last input is moved to the end of the system message, and an input's marks do not depend
-on any text after it. A prompt file lists the inputs shared by many of a paper's questions first. Prompt files that
-share their first input have no system message (an empty line above `===`), and nothing is moved. Their questions are
+comes first. The text after the last input is moved to the end of the system message. An input's marks do not depend on
+any text after it. A prompt file lists the inputs shared by many of a paper's questions first. Prompt files that share
+their first input have no system message (an empty line above `===`), and nothing is moved. Their questions are
 therefore identical up to the end of that input. Such prompts also share one answer type, since endpoints put the
 answer's schema before the system message.
 """
@@ -56,7 +63,7 @@ class Prompt:
 
     @property
     def identity(self) -> str:
-        """`<name>@<version>-<digest>`, for use in stage keys."""
+        """Returns `<name>@<version>-<digest>`, for use in stage keys."""
         digest = hashlib.sha256(f"{self.role}\0{self.system}\0{self.user}".encode()).hexdigest()
         return f"{self.name}@{self.version}-{digest[:8]}"
 
@@ -95,7 +102,7 @@ def _mark(name: str, inputs: Mapping[str, str]) -> str:
 
 
 def shown_later(text: str) -> str:
-    """Returns the message with data that an answer asked to see, enclosed in marks like an input."""
+    """Returns the message with data that the model asked to see, enclosed in marks like an input."""
     mark = _mark("more", {"more": text})
     return f"What you asked to see:\n<<<more {mark}>>>\n{text}\n<<<end more {mark}>>>\n\nNow answer the question."
 

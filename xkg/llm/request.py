@@ -38,9 +38,9 @@ _PARTS = ("text", "function", "arguments")
 
 @dataclass(frozen=True)
 class Accepted:
-    """The request shape for a model: whether the schema is a parameter (otherwise it is in the prompt), whether to send
-    a temperature and a system message, and whether to stream. `limit` is the name of the parameter that caps the answer
-    tokens, and `room` is the value to pass."""
+    """The request shape for a model. `schema` means that the schema is sent as a parameter, and not in the prompt. The
+    other flags say whether to send a temperature and a system message, and whether to stream. `limit` is the name of
+    the parameter that caps the answer tokens, and `room` is the value to pass."""
 
     schema: bool = True
     temperature: bool = True
@@ -120,7 +120,7 @@ def with_schema(question: str, schema: Mapping[str, Any]) -> str:
 
 def whole_of_stream(body: bytes) -> Any:
     """Returns the completion in a body of server-sent events, with any `error` that ended the stream. Raises
-    `ValueError`."""
+    `ValueError` if an event contains invalid JSON."""
     pieces: dict[str, list[str]] = {}
     last: dict[str, Any] = {}
     finish = None

@@ -1,4 +1,4 @@
 """Runs untrusted code and decides what a run proves.
 
-May import: config, model, files, errors.
+This package may import config, model, files and errors.
 """

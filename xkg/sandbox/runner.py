@@ -1,5 +1,5 @@
-"""Protocols and data types for running untrusted code. A `Runner` confines a job; an `EnvironmentMaker` provides its
-packages."""
+"""Protocols and data types for running untrusted code. A `Runner` confines a job, and an `EnvironmentMaker` provides
+its packages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -34,9 +34,9 @@ class Job(Value):
 
 
 class Outcome(Value):
-    """`ended` is `exited` (with `exit_code` set), `killed`, or the limit that stopped the job. `output` is decoded with
-    replacement characters; if the output is too long, only its end is kept. `peak_memory_mb` is the total over all
-    processes, as measured by the watchdog."""
+    """The result of a job. `ended` is `exited` (with `exit_code` set), `killed`, or the limit that stopped the job.
+    `output` is decoded with replacement characters. If the output is too long, only its end is kept. `peak_memory_mb`
+    is the total over all processes, as measured by the watchdog."""
 
     ended: Literal["exited", "killed", "timeout", "memory", "disk", "output"]
     exit_code: int | None
@@ -89,8 +89,8 @@ class Environment(Value):
 class EnvironmentMaker(Protocol):
     """`make` returns an environment for top-level import names and the repository's requirement lines. `imports` may
     map each import to the names that the code imports from it, which helps to detect unrelated packages with the same
-    name. `written` is the date of the code (YYYY-MM-DD); packages from that time are preferred. `declared` contains
-    requirement lines for packages that the code may not import; these packages are installed if they are compatible.
+    name. `written` is the date of the code (YYYY-MM-DD). Packages from that time are preferred. `declared` contains
+    requirement lines for packages that the code may not import. These packages are installed if they are compatible.
     `again` looks up a previously created environment by its hash, and returns None if no such environment is
     available."""
 

@@ -15,8 +15,8 @@ from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.runner import Job, Limits, Runner
 
-# Modules that take seconds to import, by package. None of these modules starts threads, which would rule out forking.
-# The second value is the prefix of environment variables that the package reads on import.
+# Lists the modules that take seconds to import, by package. None of these modules starts threads, which would rule out
+# forking. The second value is the prefix of environment variables that the package reads on import.
 _PRELOADED = {
     "numpy": (("numpy",), None),
     "torch": (("torch", "torch._dynamo"), "TORCH"),
@@ -37,7 +37,7 @@ def runner_for(settings: SandboxSettings) -> Runner:
     """Returns the configured runner, after a trial run (once per process).
 
     `auto` tries bubblewrap, then Landlock, then a container. All three runners confine code, to different degrees (see
-    `weaker`); `auto` never chooses an unconfined runner. Raises `SandboxUnavailableError` with one line on what to
+    `weaker`). `auto` never chooses an unconfined runner. Raises `SandboxUnavailableError` with one line on what to
     install or allow."""
     return chosen_runner(settings)[0]
 
@@ -74,8 +74,8 @@ def warmed(runner: Runner) -> Iterator[Runner]:
 
 
 def preloaded_modules(job: Job) -> list[str]:
-    """The modules worth importing before a job, from the packages that the job imports. Excludes modules that the job
-    configures with environment variables, because the variables would be set too late."""
+    """Returns the modules worth importing before a job, from the packages that the job imports. Excludes modules that
+    the job configures with environment variables, because the variables would be set too late."""
     texts = [*job.files.values(), *job.arguments]
     imported = {name for text in texts for name in _IMPORTED.findall(text)}
     return [
@@ -87,7 +87,7 @@ def preloaded_modules(job: Job) -> list[str]:
 
 
 def limits_for(settings: SandboxSettings) -> Limits:
-    """The limits for one job under these settings."""
+    """Returns the limits for one job under these settings."""
     return Limits(seconds=settings.seconds, memory_mb=settings.memory_mb)
 
 

@@ -1,3 +1,4 @@
 """Stores `PaperBundle`s as a graph with side indexes.
 
-May import from `embeddings`, `llm`, and the layers below. Does not depend on any paper format."""
+This package may import from `embeddings`, `llm`, and the layers below. No module in this package depends on a paper
+format."""

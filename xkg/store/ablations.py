@@ -1,4 +1,4 @@
-"""Ablation results, stored in files next to the bundles so that they are not lost when a paper is rebuilt.
+"""Stores ablation results in files next to the bundles, so that they are not lost when a paper is rebuilt.
 
 Exports contain the same values as a list in `ablations.json`."""
 

@@ -87,8 +87,6 @@ def paper_change(before: PaperBundle | None, after: PaperBundle | None) -> Paper
 
 
 class _State(NamedTuple):
-    """A paper's visible techniques, with their code and best locations, keyed by path in the hierarchy."""
-
     techniques: Mapping[str, Technique]
     code: Mapping[str, Code]
     places: Mapping[str, tuple[Location, Symbol]]
@@ -105,7 +103,6 @@ class _State(NamedTuple):
         return cls(techniques, {_path(each.technique): each for each in bundle.code}, places)
 
     def place(self, path: str) -> tuple[str, str] | None:
-        """Returns the best location's symbol, without and with its lines."""
         if path not in self.techniques or path not in self.places:
             return None
         symbol = self.places[path][1]

@@ -1,8 +1,9 @@
-"""Bundle files, which are an embedded graph's source of truth. There is an immutable file for each state of a paper.
+"""Reads and writes bundle files, which are an embedded graph's source of truth. Each state of a paper has a separate,
+immutable file.
 
 A file is a JSON object, `{"format", "sha256", "bundle"}`. The hash covers the bundle's bytes in the file. All text is
 ASCII, so that control characters and lone surrogates are preserved. The file name consists of a readable prefix of the
-paper's id, a hash of the id and a hash of the content, so a file with a given name never changes."""
+paper's id, a hash of the id, and a hash of the content. A file with a given name therefore never changes."""
 
 import hashlib
 import json
@@ -31,8 +32,8 @@ class BundleFile(Value):
 
 
 def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleFile:
-    """Stores a bundle in `folder`, which must exist. Unless `durable` is set, a power failure may damage the file. This
-    is acceptable for copies, because the hash reveals the damage. Raises `OSError`."""
+    """Stores a bundle in `folder`, which must exist. Unless `durable` is set, a power failure may damage the file.
+    Copies need not be durable, because the hash reveals the damage. Raises `OSError` if the file cannot be written."""
     data = serialise(bundle)
     sha256 = stated_sha256(data)
     path = folder / _name(bundle.paper.id, sha256)

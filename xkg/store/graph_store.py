@@ -1,4 +1,5 @@
-"""Interfaces to a stored graph: `GraphStore` for writing, `Snapshot` for reading, and their value types."""
+"""Defines the interfaces to a stored graph, which are `GraphStore` for writing, `Snapshot` for reading, and their value
+types."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -67,10 +68,10 @@ class Table(Value):
 
 
 class TechniqueView(Value):
-    """A technique in its hierarchy. `path` lists the names from the top down to the technique itself, and `children`
-    are its components in order. `without_code` lists the names of components (including hidden ones) that have no code
-    and no components with code. Searches also find hidden techniques. Hidden techniques have no code, and
-    `technique.hidden` is the reason."""
+    """A technique with its place in the hierarchy. `path` lists the names from the top down to the technique itself,
+    and `children` are its components in order. `without_code` lists the names of components (including hidden ones)
+    that have no code and no components with code. Searches also find hidden techniques. Hidden techniques have no code,
+    and `technique.hidden` is the reason."""
 
     technique: Technique
     paper_title: str
@@ -144,17 +145,17 @@ class Snapshot(Protocol):
     current: bool
 
     def papers(self) -> Sequence[Paper]:
-        """Returns all papers. This is slow for a large graph. Other methods read only the data needed for one
-        answer."""
+        """Returns all papers. Reading all papers is slow for a large graph. Other methods read only the data needed for
+        one answer."""
 
     def paper_lines(self) -> Sequence[PaperLine]:
         """Returns a line for each paper, in id order, without texts. Takes a second for a million techniques."""
 
     def paper_count(self) -> int: ...
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
-        """Returns the id of the paper with the id `words`. If there is none, returns the ids of papers with the title
-        `words`, or else of papers whose titles begin with `words`. Case, spaces and punctuation are ignored. Returns up
-        to `most` ids, in order."""
+        """If `words` is a paper's id, returns this id. Otherwise, returns the ids of papers with the title `words`, or
+        else of papers whose titles begin with `words`. Case, spaces and punctuation are ignored. Returns up to `most`
+        ids, in order."""
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
         """Returns the headings of these papers, in the same order. Unknown ids are omitted."""
@@ -177,7 +178,7 @@ class Snapshot(Protocol):
         abbreviation (`xkg.store.concepts.names`)."""
 
     def technique_ids(self, paper: str) -> Sequence[str]:
-        """Returns the ids of a paper's visible techniques, in order. Empty for an unknown paper."""
+        """Returns the ids of a paper's visible techniques, in order. The result is empty for an unknown paper."""
 
     def links(self) -> Sequence[Link]:
         """Returns the `SAME_CONCEPT` links and the undecided pairs."""
@@ -188,16 +189,16 @@ class Snapshot(Protocol):
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Returns techniques whose code resembles the code in a query, with scores from 0 to 1. Empty if the query is
-        prose."""
+        """Returns techniques whose code resembles the code in a query, with scores from 0 to 1. The result is empty if
+        the query is prose."""
 
     def spelled(self, word: str) -> str | None:
         """Returns a word in a name or title that is spelled similarly to `word`, or None."""
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
         """Returns the total weight of the query's words in each of these techniques, and the total weight of all words
-        in the query. A word's weight is the square root of its inverse document frequency, scaled so that a word that
-        does not occur in the graph has weight 1."""
+        in the query. A word's weight is the square root of its inverse document frequency. Weights are scaled so that a
+        word that does not occur in the graph has weight 1."""
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Returns the late-interaction score (-1 to 1) between a query and each of these techniques. Techniques without
@@ -228,14 +229,14 @@ class Recognise(NamedTuple):
 
 
 class GraphStore(Protocol):
-    """A store for graphs. Writes are atomic: readers see a write either completely or not at all. `place` is the
-    store's display name: a folder, or a server's address without secrets."""
+    """Stores a graph. Writes are atomic, so readers see a write either completely or not at all. `place` is the store's
+    display name: a folder, or a server's address without secrets."""
 
     place: str
 
     def snapshot(self) -> AbstractContextManager[Snapshot]: ...
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:
-        """Context manager that holds a lease on a paper and yields the fence that `publish` checks. `holder` is the
+        """Holds a lease on a paper until the context ends, and yields the fence that `publish` checks. `holder` is the
         name shown to others. Raises `LeaseHeldError` if another builder has the lease, and `StoreUnreachableError` if
         the store cannot be reached."""
 
@@ -249,10 +250,10 @@ class GraphStore(Protocol):
         contains them. If nothing changed, returns the number of the current generation. `fences` maps papers to the
         fences of their leases.
 
-        Raises `InputError` if a bundle is inconsistent, `LeaseLostError` if another builder has taken a lease in the
-        meantime, `StoreError` if the store cannot be written, and anything that `recognise.check` raises. If an error
-        is raised, nothing is written. The exception is a batch that is too large for one transaction on a server: the
-        parts already committed are kept."""
+        Raises `InputError` if a bundle is inconsistent, and `StoreError` if the store cannot be written. Raises
+        `LeaseLostError` if another builder has taken a lease in the meantime. Also raises anything that
+        `recognise.check` raises. If an error is raised, nothing is written. The exception is a batch that is too large
+        for one transaction on a server. In that case, the parts already committed are kept."""
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
         """Replaces each of these papers with `change(bundle)`, under the write lock."""
@@ -265,7 +266,7 @@ class GraphStore(Protocol):
         """Returns the measurements of these techniques, or of all techniques if None, in id order."""
 
     def require_writable(self) -> None:
-        """Raises `StoreError` if papers cannot be published. Called before expensive work."""
+        """Raises `StoreError` if papers cannot be published. Call this method before expensive work."""
 
     def connect(self) -> None:
         """Adds any missing edges between papers, if `publish` has not done so."""

@@ -33,7 +33,8 @@ class HashedFiles(Generic[K, V]):
         return json.dumps([value.model_dump() for value in ordered], indent=0).encode("ascii") if ordered else None
 
     def write(self, root: Path, values: Iterable[V]) -> str:
-        """Stores values in `root` and returns the file's name, or '' if there are no values. Raises `OSError`."""
+        """Stores values in `root` and returns the file's name, or '' if there are no values. Raises `OSError` if the
+        file cannot be written."""
         data = self.data(values)
         if data is None:
             return ""
@@ -43,8 +44,8 @@ class HashedFiles(Generic[K, V]):
         return path.name
 
     def read(self, root: Path, name: str) -> Mapping[K, V]:
-        """Reads values as a mapping, ordered by key. Empty if `name` is ''. Raises `CorruptStoreError` if the file is
-        damaged."""
+        """Reads values as a mapping, ordered by key. The mapping is empty if `name` is ''. Raises `CorruptStoreError`
+        if the file is damaged."""
         if not name:
             return {}
         path = root / self.folder / name

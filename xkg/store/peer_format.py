@@ -84,9 +84,6 @@ def peer_bytes(bundle: PaperBundle) -> bytes:
     return json.dumps(write_peer(bundle), ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace") + b"\n"
 
 
-# --- The regular form of each object, derived only from the model.
-
-
 def _paper(bundle: PaperBundle, techniques: list[Object]) -> Object:
     paper = bundle.paper
     references = paper.references
@@ -131,12 +128,9 @@ def _items(file: Object, key: str, prefix: str) -> Iterator[Object]:
         yield {"id": f"{prefix}/{number}", "name": name, "description": description if colon else None}
 
 
-# --- File content beyond the regular form.
-
-
 def _beyond(original: Object, regular: Object) -> Object:
-    """Returns the changes that turn an object's regular form into the original: any `values` that differ, and `keys` if
-    they or their order differ. Empty for a regular object."""
+    """Returns the changes that turn an object's regular form into the original. The changes consist of any `values`
+    that differ, and `keys` if the keys or their order differ. The result is empty for a regular object."""
     values = {k: v for k, v in original.items() if k not in regular or json.dumps(v) != json.dumps(regular[k])}
     keys = list(original)
     return ({"values": values} if values else {}) | ({"keys": keys} if keys != list({**regular, **values}) else {})
@@ -148,11 +142,8 @@ def _patched(regular: Object, claims: Mapping[str, Any], part: str, node: str) -
     return {key: full[key] for key in beyond.get("keys", full)}
 
 
-# --- Reading.
-
-
 class _Wrong(Exception):
-    """A problem with a file."""
+    """Raised if a file is invalid."""
 
 
 def _load(path: Path) -> Object:
@@ -168,7 +159,7 @@ def _load(path: Path) -> Object:
         )
     except RecursionError as error:
         raise _Wrong(f"is nested deeper than {_MAX_NESTING} levels") from error
-    except ValueError as error:  # also for text that is not UTF-8, and for integers with too many digits
+    except ValueError as error:  # also raised for text that is not UTF-8, and for integers with too many digits
         raise _Wrong(f"is not complete JSON ({str(error)[:200]})") from error
     _bound_nesting(value)
     if not isinstance(value, dict):
@@ -248,7 +239,6 @@ def _bundle(file: Object, check: Check) -> PaperBundle:
 
 
 def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, Code | None, dict[str, Object]]]:
-    """Yields techniques in preorder, with their code and the irregular content of both objects."""
     stack, walked = _siblings(file, "techniques", "", f"{paper}#", None, 0), 0
     while stack:
         value, node, where, parent, depth = stack.pop()
@@ -281,7 +271,6 @@ def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, C
 def _siblings(
     value: Object, key: str, where: str, prefix: str, parent: str | None, depth: int
 ) -> list[tuple[Object, str, str, str | None, int]]:
-    """Returns the techniques under `key` in reverse order, with their ids and their locations in the file."""
     items = _list(value, key, where)
     for i, item in enumerate(items):
         if not isinstance(item, dict):

@@ -54,8 +54,8 @@ LONGEST_KEY = 1500
 
 
 class Row(NamedTuple):
-    """A node or edge. `table` is its label or type. `to` is the label of an edge's target, if the type allows several
-    labels."""
+    """A node or edge of the property graph. `table` is its label or type. `to` is the label of an edge's target, if the
+    type allows several labels."""
 
     table: str
     values: tuple[Value, ...]

@@ -20,7 +20,7 @@ _SCHEME = re.compile(r"^(?:arxiv|doi|title):")
 
 
 class Known(Protocol):
-    """The ids in a graph. `paper_bundle` is None if the paper does not exist or cannot be read."""
+    """Looks up ids in a graph. `paper_bundle` is None if the paper does not exist or cannot be read."""
 
     def paper_ids(self) -> Sequence[str]: ...
     def technique_ids(self, paper: str) -> Sequence[str]: ...

@@ -1,3 +1,3 @@
 """Parses titles, addresses and ids, and makes text safe to store and print.
 
-Must not import from the rest of xkg."""
+This package must not import from the rest of xkg."""

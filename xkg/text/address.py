@@ -14,7 +14,7 @@ _PORTS = {"https": 443, "http": 80, "ssh": 22, "git": 9418}
 _SCHEME = re.compile(r"(?i)(?:git\+)?(https?(?=:)|(?:ssh|git)(?=:/)):/*")
 _SCP = re.compile(r"(?:[^@/:]+@([^@/:]+):|([^@/:]+):(?!\d+(?:/|$)))(?!//)")
 _GITHUB, _GIST, _GITLAB, _HUGGING_FACE = "github.com", "gist.github.com", "gitlab.com", "huggingface.co"
-# Each forge's hosts, including any path before the repository. All these forges ignore case in names.
+# Maps each forge's hosts, including any path before the repository. All these forges ignore case in names.
 _FORGES = {
     place: forge
     for forge, places in {
@@ -37,7 +37,7 @@ _WITHIN_GITLAB = frozenset(
     "- badges blame blob builds commits create create_dir edit files find_file new preview raw refs tree update "
     "wikis".split()
 )
-_WITHIN_ANY = frozenset("- blob src tree".split())  # for GitLab, Gitea and GitHub on unknown servers
+_WITHIN_ANY = frozenset("- blob src tree".split())  # used for GitLab, Gitea and GitHub on unknown servers
 _WITHIN_HUGGING_FACE = frozenset("blob commit commits discussions raw resolve tree".split())
 _SHOWN = re.compile(
     r"(?:-/)?(?:tree|blob|blame|edit|raw|resolve|commits?|src/(?:branch|tag|commit)|src|branch|tags?"
@@ -56,7 +56,7 @@ _GIST_ID = re.compile(r"(?i)[0-9a-f]{20}|[0-9a-f]{32}|\d{1,10}")
 
 
 class Address(NamedTuple):
-    """A parsed address. `host` is in lower-case ASCII without a trailing dot; IP addresses are in canonical form.
+    """A parsed address. `host` is in lower-case ASCII without a trailing dot. IP addresses are in canonical form.
     `path` is as written, without the query and fragment."""
 
     scheme: str
@@ -67,18 +67,18 @@ class Address(NamedTuple):
 
     @property
     def server(self) -> str:
-        """The host, with the port if it is not the scheme's default."""
+        """Returns the host, with the port if it is not the scheme's default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def words(self) -> list[str]:
-        """The decoded segments of the path, without dot segments or empty segments."""
+        """Returns the decoded segments of the path, without dot segments or empty segments."""
         return _walked(unquote(word, errors="surrogateescape") for word in self.path.split("/"))
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the host is `localhost` or a loopback address. Names are not resolved."""
+        """Returns whether the host is `localhost` or a loopback address. Names are not resolved."""
         try:
             return self.host == "localhost" or ip_address(self.host).is_loopback
         except ValueError:
@@ -101,12 +101,12 @@ class RepositoryAddress(NamedTuple):
 
     @property
     def is_of_forge(self) -> bool:
-        """Whether the server is a known forge. Every repository on a known forge also has an https address."""
+        """Returns whether the server is a known forge. Every repository on a known forge also has an https address."""
         return self.server in _FORGES
 
     @property
     def name(self) -> str:
-        """The canonical name, which is the same for all addresses of a repository."""
+        """Returns the canonical name, which is the same for all addresses of a repository."""
         return f"{self.server}/{self.path.lower() if self.is_of_forge else self.path}"
 
 
@@ -147,8 +147,8 @@ def canonical_host(host: str) -> str:
 
 
 def same_server(one: str, other: str) -> bool:
-    """Whether two addresses refer to the same server. The ports must be equal, or each port must be the default for its
-    scheme."""
+    """Returns whether two addresses refer to the same server. The ports must be equal, or each port must be the default
+    for its scheme."""
     try:
         return address(one).server == address(other).server
     except ValueError:
@@ -156,9 +156,9 @@ def same_server(one: str, other: str) -> bool:
 
 
 def repository_address(text: str) -> RepositoryAddress | None:
-    """Returns the repository behind an address: a web page, an API URL or a git remote, with or without a scheme,
-    optionally with `@reference`. If the address is a forge's page for a branch, tag or commit, the reference is that
-    branch, tag or commit. Returns None for anything else."""
+    """Returns the repository behind an address. The address may be a web page, an API URL or a git remote, with or
+    without a scheme, optionally with `@reference`. If the address is a forge's page for a branch, tag or commit, the
+    reference is that branch, tag or commit. Returns None for anything else."""
     url, is_bare = _as_url(text.strip())
     try:
         place = address(url)
@@ -204,7 +204,6 @@ def _walked(words: Iterable[str]) -> list[str]:
 
 
 def _forge(host: str, words: list[str]) -> tuple[str, list[str]]:
-    """Returns the forge ('' if unknown), and the path segments as they appear in the forge's own addresses."""
     for count in (3, 2, 1, 0):
         forge = _FORGES.get("/".join([host, *map(str.lower, words[:count])]), "") if count <= len(words) else ""
         if forge:
@@ -219,7 +218,6 @@ def _forge(host: str, words: list[str]) -> tuple[str, list[str]]:
 
 
 def _parted(forge: str, words: list[str]) -> tuple[list[str], list[str]]:
-    """Splits path segments into the repository's segments and the segments of a path inside it."""
     if forge == _GIST:
         found = [name for word in words[1::-1] if _GIST_ID.fullmatch(name := _without_git(word, forge))]
         return found[:1], words[2:]

@@ -16,12 +16,12 @@ _HOST = re.compile(
 _PAGES = frozenset("abs pdf html ps src e-print format overview".split())
 _MAY_NAME = re.compile(r"(?i)[x5]iv|%|[^\x00-\x7f]|\.com?/papers/")
 _PREFIX = re.compile(r"(?i)(?:oai:)?arxiv(?:\.org)?:\s*")
-_CATEGORY = re.compile(r"\s{0,4}\[[\w.-]{1,40}\](?:\s{1,4}\d{1,2} \w{3} \d{4})?$")  # as arXiv prints it in the margin
+_CATEGORY = re.compile(r"\s{0,4}\[[\w.-]{1,40}\](?:\s{1,4}\d{1,2} \w{3} \d{4})?$")  # arXiv prints this in the margin
 _DOI = "10.48550/arxiv."
 
 
 class ArxivId(NamedTuple):
-    """An arXiv id. `number` has the form `2401.01234` or `cs/0112017`; `version` has the form `v2`, or is '' for the
+    """An arXiv id. `number` has the form `2401.01234` or `cs/0112017`. `version` has the form `v2`, or is '' for the
     newest version."""
 
     number: str
@@ -32,7 +32,7 @@ class ArxivId(NamedTuple):
 
 
 def arxiv_id(spec: str) -> ArxivId | None:
-    """Parses an id with or without `arXiv:`, the address of a paper's page, or a DOI issued by arXiv; returns None for
+    """Parses an id with or without `arXiv:`, the address of a paper's page, or a DOI issued by arXiv. Returns None for
     anything else."""
     text = _CATEGORY.sub("", spec.strip())
     prefix = _PREFIX.match(text)
@@ -41,12 +41,11 @@ def arxiv_id(spec: str) -> ArxivId | None:
         match = _ID.fullmatch(_named_elsewhere(text))
     if match is None:
         return None
-    number = re.sub(r"\.[a-z-]+(?=/)", "", match["number"].lower())  # math.GT/0309136 is math/0309136
+    number = re.sub(r"\.[a-z-]+(?=/)", "", match["number"].lower())  # for example, math.GT/0309136 becomes math/0309136
     return ArxivId(number, (match["version"] or "").lower())
 
 
 def _named_elsewhere(text: str) -> str:
-    """Returns the part of a page's address or DOI that may be an id, or '' if there is no such part."""
     try:
         place = address(text if "://" in text else f"https://{text}")
     except ValueError:

@@ -5,7 +5,8 @@ import unicodedata
 from collections import Counter
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
-# Text that follows a title, in any style: the venue, its volume and pages, addresses and identifiers.
+# Matches text that follows a title in any style. Examples are the venue, its volume and pages, addresses and
+# identifiers.
 _AFTER_TITLE = re.compile(
     r"(?:In(?::|\s+(?:In\b|Proc\.|Proceedings\b|Advances\b|[A-Z][\w.]*\s+[A-Z][\w.]*,\s*eds?\b|[^,]{3,80}\(eds?\.\)))"
     r"|Proc\.|Proceedings\s+of\s+the\b|Advances\s+in\s+Neural\s+Information\b|Advances$|Proceedings$|Springer$|PMLR\b"
@@ -16,15 +17,15 @@ _BROKEN = re.compile(r"(?:[^\W\d_]-|\b(?:a|an|and|by|for|from|of|or|the|via|with
 
 
 def is_title(text: str) -> bool:
-    """Whether text can be a title. Returns False for fragments from a misread bibliography, such as "PMLR", "In In",
-    "Advances" or "pages 3-14", and for text that breaks off at a hyphen or before a noun."""
+    """Returns whether text can be a title. Returns False for fragments from a misread bibliography, such as "PMLR", "In
+    In", "Advances" or "pages 3-14". Also returns False for text that breaks off at a hyphen or before a noun."""
     text = text.strip()
     return bool(_WORD.search(text)) and not _AFTER_TITLE.match(text) and not _BROKEN.search(text)
 
 
 def title_similarity(first: str, second: str) -> float:
     """Returns the similarity of two titles, from 0 to 1. The similarity is 1 if the titles have the same letters and
-    digits; otherwise, it is Dice's coefficient over their words, counting repetitions."""
+    digits. Otherwise, the similarity is Dice's coefficient over their words, counting repetitions."""
     words = [_words(title) for title in (first, second)]
     if not all(words):
         return 0.0

@@ -1,4 +1,4 @@
-"""Claude Code: https://code.claude.com/docs/en/cli-reference (options of `claude --print`)."""
+"""Asks Claude Code. The options of `claude --print` are described at https://code.claude.com/docs/en/cli-reference."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,14 @@ class ClaudeCode(Program):
     name = "claude-code"
     title = "Claude Code"
     executable = "claude"
-    # Omits variables from a Claude Code session in which xkg itself may be running.
+    # If xkg itself runs in a Claude Code session, the variables of that session are omitted.
     inherits = ("ANTHROPIC_", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_", "AWS_", "GOOGLE_")
     log_in = "claude, then /login"
     reports_dollars = True
     searches = True
 
     def start(self, asked: Asked) -> Start:
-        """Disables all MCP servers, hooks, plugins, skills and memories (`--safe-mode`), and all tools except search.
+        """Turns off all MCP servers, hooks, plugins, skills and memories (`--safe-mode`), and all tools except search.
         The session is not saved."""
         return Start(
             [

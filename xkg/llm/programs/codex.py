@@ -1,4 +1,5 @@
-"""Codex: https://developers.openai.com/codex/noninteractive (`codex exec`), and its `config.toml`."""
+"""Asks Codex. `codex exec` and its `config.toml` are described at
+https://developers.openai.com/codex/noninteractive."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -43,11 +44,11 @@ class Codex(Program):
     searches = True
 
     def start(self, asked: Asked) -> Start:
-        """Runs in a separate home folder with the user's login and model, but without AGENTS.md."""
+        """Prepares a separate home folder with the user's login and model, but without AGENTS.md."""
         home, schema, system = asked.folder / "codex", asked.folder / "schema.json", asked.folder / "system.md"
         home.mkdir()
         own = login_file(asked.variables, *_HOME)
-        # With a link, the program can save a renewed login.
+        # Link the file instead of copying it, so that the program can save a renewed login.
         (home / "auth.json").symlink_to(own / "auth.json")
         chosen = own_settings(_OWN_MODEL, own / "config.toml")
         named = {"model": asked.model} if asked.model else {}

@@ -19,7 +19,7 @@ class Command(Program):
 
     def __init__(self, line: str) -> None:
         """`line` is split like a shell command. File paths in the command may be relative to the working folder. Raises
-        `ConfigError`."""
+        `ConfigError` if `line` is empty or cannot be split."""
         try:
             words = shlex.split(line)
         except ValueError as error:

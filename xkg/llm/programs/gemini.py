@@ -1,4 +1,5 @@
-"""Gemini CLI: https://geminicli.com/docs/cli/headless and https://geminicli.com/docs/reference/configuration."""
+"""Asks Gemini CLI, as described at https://geminicli.com/docs/cli/headless and
+https://geminicli.com/docs/reference/configuration."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -34,7 +35,7 @@ class Gemini(Program):
     searches = True
 
     def start(self, asked: Asked) -> Start:
-        """Runs in a separate home folder with the user's login method, but without GEMINI.md."""
+        """Prepares a separate home folder with the user's login method, but without GEMINI.md."""
         home, own = asked.folder / "home", login_file(asked.variables, *_HOME) / ".gemini"
         policy, system = asked.folder / "policy.toml", asked.folder / "system.md"
         (home / ".gemini").mkdir(parents=True)
@@ -75,7 +76,6 @@ _COUNTS = ("prompt", "cached", "candidates")
 
 
 def _way_in(own: Path) -> Mapping[str, Any]:
-    """Returns the login method in the user's settings."""
     security = own_settings(("security",), own / "settings.json").get("security")
     auth = security.get("auth") if isinstance(security, dict) else None
     return auth if isinstance(auth, dict) else {}

@@ -63,7 +63,7 @@ def installed() -> Iterator[tuple[Program, str]]:
 
 
 def is_logged_in(program: Program, path: str) -> bool:
-    """Whether the user is logged in, according to the program's own command or files. No model is asked."""
+    """Returns whether the user is logged in, according to the program's own command or files. Does not ask a model."""
     variables = inherited(program)
     known = program.logged_in(variables)
     if isinstance(known, bool):
@@ -79,5 +79,6 @@ def is_logged_in(program: Program, path: str) -> bool:
 
 
 def suggestion() -> str:
-    """Returns a suggestion for users without a key: the first installed program, or '' if no program is installed."""
+    """Returns a suggestion for users without a key, which names the first installed program. Returns '' if no program
+    is installed."""
     return next((f"{each.title} is installed; try --llm {each.name}" for each, _ in installed()), "")

@@ -1,4 +1,4 @@
-"""OpenCode: https://opencode.ai/docs/cli and https://opencode.ai/docs/config."""
+"""Asks OpenCode, as described at https://opencode.ai/docs/cli and https://opencode.ai/docs/config."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The interface for agent programs: questions, start commands and answers."""
+"""Defines the interface for agent programs, with questions, start commands and answers."""
 
 import json
 import tomllib
@@ -15,9 +15,9 @@ from xkg.llm.request import TOO_LONG, Message, with_schema
 
 @dataclass(frozen=True)
 class Asked:
-    """A question. `system` is xkg's own text, and `prompt` contains the turns of the conversation. An empty `model`
-    means the program's default. `folder` is for files that belong to this question, and `variables` is the inherited
-    environment. `search` allows web searches, the only tool that may be available."""
+    """A question for an agent program. `system` is xkg's own text, and `prompt` contains the turns of the conversation.
+    An empty `model` means the program's default. `folder` is for files that belong to this question, and `variables` is
+    the inherited environment. `search` allows web searches, the only tool that may be available."""
 
     model: str
     system: str
@@ -29,7 +29,7 @@ class Asked:
 
     @property
     def prompt_with_schema(self) -> str:
-        """The prompt for a program that does not accept a schema."""
+        """Returns the prompt for a program that does not accept a schema."""
         return with_schema(self.prompt, self.schema)
 
     def failed(self, message: str) -> Reply:
@@ -58,13 +58,13 @@ class Ran:
 
     @property
     def complaint(self) -> str:
-        """The last line printed, preferably to stderr."""
+        """Returns the last line printed, preferably to stderr."""
         lines = [line for line in (self.errors.strip() or self.output.strip()).splitlines() if line.strip()]
         return lines[-1].strip() if lines else "nothing was printed"
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The objects in JSON Lines output; other lines are skipped."""
+        """Returns the objects in JSON Lines output, skipping all other lines."""
         found = []
         for line in self.output.splitlines():
             try:
@@ -126,8 +126,8 @@ def count(value: Any) -> int:
 
 
 def login_file(variables: Mapping[str, str], name: str, folder: str) -> Path:
-    """Returns the program's configuration folder: the variable `name` if it is set, otherwise `folder` in the user's
-    home."""
+    """Returns the program's configuration folder. The variable `name` specifies the folder. If it is not set, the
+    folder is `folder` in the user's home."""
     return Path(variables[name]) if variables.get(name) else Path(variables.get("HOME") or Path.home()) / folder
 
 

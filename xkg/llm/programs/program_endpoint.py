@@ -1,4 +1,4 @@
-"""Uses a local program as an endpoint, with one process per question, each in an empty folder and with limits."""
+"""Uses a local program as an endpoint. Each question starts a separate process in an empty folder, with limits."""
 
 import shutil
 import subprocess
@@ -25,7 +25,7 @@ _LAST_WORDS_SECONDS = 2.0
 
 
 class ProgramEndpoint:
-    """Starts a program once per question. The program may run for `seconds` and print 16 MB; beyond these limits, or on
+    """Starts a program once per question. The program may run for `seconds` and print 16 MB. Beyond these limits, or on
     `close`, its process group is killed. The constructor raises `ModelUnavailableError` if the program is not
     installed."""
 
@@ -122,7 +122,7 @@ class ProgramEndpoint:
             return Reply("late", f"no answer within {self._seconds:g} s")
         finally:
             with self._lock:
-                signal_group(process.pid, KILL)  # including any processes it left running
+                signal_group(process.pid, KILL)  # this also kills processes that the program left running
                 self._running.discard(process.pid)
             process.wait()
             output.end()

@@ -1,3 +1,3 @@
 """Diagnoses missing packages, GPUs and downloads from a failed command's output and network attempts.
 
-May import: the other packages in sandbox, and the layers below."""
+This package may import the other packages in `sandbox` and the layers below."""

@@ -10,8 +10,8 @@ _MOST_OPTIONS = 3
 
 
 def names_cuda(output: str, *, on_cpu: bool = False) -> bool:
-    """Whether a run failed with an error about CUDA. If the error has no message, the line of code that raised the
-    error is checked instead. If `on_cpu` is set, errors from torch functions without a CPU implementation also
+    """Returns whether a run failed with an error about CUDA. If the error has no message, the line of code that raised
+    the error is checked instead. If `on_cpu` is set, errors from torch functions without a CPU implementation also
     count."""
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     lines = [line for line in traceback.splitlines() if line.strip()]
@@ -25,7 +25,8 @@ def names_cuda(output: str, *, on_cpu: bool = False) -> bool:
 
 
 def device_options(texts: Iterable[str]) -> list[str]:
-    """Command-line options that may turn CUDA off. Options that mention the CPU or disable something come first."""
+    """Returns command-line options that may turn CUDA off. Options that mention the CPU or disable something come
+    first."""
     found = dict.fromkeys(option for text in texts for option in _OPTION.findall(text))
     return sorted(found, key=lambda option: not re.search(r"cpu|no[_-]|disable", option))[:_MOST_OPTIONS]
 

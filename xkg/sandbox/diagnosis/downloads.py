@@ -35,7 +35,7 @@ class Reached(Value):
 
     @property
     def named(self) -> str:
-        """The host as written in the list of allowed hosts, without port 80 or 443."""
+        """Returns the host as written in the list of allowed hosts, without port 80 or 443."""
         return self.host if self.port in (80, 443) else f"{self.host}:{self.port}"
 
 
@@ -57,7 +57,7 @@ def _reached(record: str) -> Iterator[Reached]:
 
 def wanted(found: Sequence[Reached], output: str) -> tuple[Reached, ...]:
     """Returns the addresses that the failing statement tried to reach. If there are no such addresses, returns hosts
-    that the output reports as unresolved, plus all of `found` if the run ended with a network error."""
+    that the output reports as unresolved. If the run ended with a network error, also returns all of `found`."""
     frames = {f"{path}:{line}" for path, line in _FRAME.findall(output.rpartition("Traceback (most recent")[2])}
     if at := tuple(each for each in found if each.place in frames):
         return at
@@ -68,11 +68,11 @@ def wanted(found: Sequence[Reached], output: str) -> tuple[Reached, ...]:
 
 
 def is_of_network(output: str) -> bool:
-    """Whether the last line of the output reports a network failure."""
+    """Returns whether the last line of the output reports a network failure."""
     return bool(re.search(NETWORK, next((line for line in reversed(output.splitlines()) if line.strip()), "")))
 
 
 def stated_size(output: str) -> str:
-    """The download size stated in the output; '' if the output states none."""
+    """Returns the download size stated in the output, or '' if the output states none."""
     found = _SIZE.search(output)
     return found[1] if found else ""

@@ -1,3 +1,3 @@
 """Derives levels from runs, static checks, mutation testing and failure causes.
 
-May import: the other packages in sandbox, and the layers below."""
+This package may import the other packages in `sandbox` and the layers below."""

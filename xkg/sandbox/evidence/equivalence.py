@@ -5,7 +5,7 @@ implementation's return values are compared. A change is excused only if enough 
 differing values. In addition, every call must return the same value and leave its arguments in the same state with and
 without the change. The code under test reports its own results, so a forged report can excuse changes, but only up to
 the share `MOST_EXCUSED`. Program equivalence is undecidable (Budd and Angluin, "Two notions of correctness and their
-relation to testing", 1982); sampling inputs is the usual approximation."""
+relation to testing", 1982). Sampling inputs is the usual approximation."""
 
 import ast
 import builtins
@@ -33,8 +33,8 @@ _SEEDS = ("seed", "prngkey", "default_rng", "randomstate", "key")
 
 
 class Observed(Value):
-    """The calls in one run. For each call, `calls` contains digests of the result and the arguments, whether the call
-    raised an exception (0 or 1), and the index of the executed lines in `line_sets`."""
+    """The calls in one run. For each call, `calls` contains digests of the result and the arguments, and whether the
+    call raised an exception (0 or 1). The last number is the index of the executed lines in `line_sets`."""
 
     calls: tuple[tuple[str, str, int, int], ...]
     rest: str
@@ -44,7 +44,7 @@ class Observed(Value):
         return tuple(call[:3] for call in self.calls), self.rest
 
     def exercises(self, change: Change) -> bool:
-        """Whether enough calls ran the changed lines and returned different values."""
+        """Returns whether enough calls ran the changed lines and returned different values."""
         touching = {at for at, lines in enumerate(self.line_sets) if change.touches(frozenset(lines))}
         results = [result for result, _, raised, at in self.calls if at in touching and not raised]
         return len(results) >= _FEWEST_CALLS and len(set(results)) >= _FEWEST_VALUES
@@ -52,7 +52,7 @@ class Observed(Value):
 
 def equivalent(changes: Sequence[Change], test: str, seed: str, runs: HarnessRuns, limits: Limits) -> list[Change]:
     """Returns the `changes` that give the same results on inputs generated from `seed`. Returns an empty list if the
-    unchanged code returns different values on each run. `limits` apply to a single run of the test; a run of several
+    unchanged code returns different values on each run. `limits` apply to a single run of the test. A run of several
     variants gets proportionally more time. Raises the same errors as `runs`."""
     if not changes:
         return []
@@ -175,7 +175,8 @@ class _Varied(ast.NodeTransformer):
 
 
 def _table(numbers: Sequence[tuple[int | float, str]], variant: int, draw: random.Random) -> Iterator[int | float]:
-    """The numbers for one variant. The first variant uses the test's own numbers; only the last two change sizes."""
+    """Yields the numbers for one variant. The first variant uses the test's own numbers. Only the last two variants
+    change sizes."""
     for value, kind in numbers:
         if variant == 0:
             yield value

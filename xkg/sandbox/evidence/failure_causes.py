@@ -27,7 +27,7 @@ class Cause(StrEnum):
     LANGUAGE = "language that is not run"
 
 
-# Messages from libraries that cannot reach the network or that need a download first.
+# Matches messages from libraries that cannot reach the network or that need a download first.
 _DOWNLOAD = re.compile(
     r"getaddrinfo|gaierror|name resolution|Name or service not known|nodename nor servname|Network is unreachable"
     r"|Max retries exceeded|NameResolutionError|NewConnectionError|ConnectionRefusedError|URLError"
@@ -60,8 +60,8 @@ _OWN = ("implementation.py", "test.py", "harness.py")
 
 
 def cause_of(outcome: Outcome, own_names: Set[str] = frozenset()) -> Cause:
-    """The cause of a failed run. `own_names` are the node's own classes and functions; a missing attribute on one of
-    these classes is not blamed on a library."""
+    """Returns the cause of a failed run. `own_names` are the node's own classes and functions. A missing attribute on
+    one of these classes is not blamed on a library."""
     text = outcome.output
     if outcome.ended == "memory":
         return Cause.MEMORY
@@ -91,8 +91,8 @@ def cause_of(outcome: Outcome, own_names: Set[str] = frozenset()) -> Cause:
 
 
 def last_error(text: str) -> tuple[str, str]:
-    """The class and message of the last uncaught exception in a run's output; two empty strings if there is no
-    exception. The message extends to the end of the output, because some libraries raise multi-line messages."""
+    """Returns the class and message of the last uncaught exception in a run's output, or two empty strings if there is
+    no exception. The message extends to the end of the output, because some libraries raise multi-line messages."""
     lines = _chain(text).splitlines()
     for i in range(len(lines) - 1, -1, -1):
         match = _LAST.match(lines[i])
@@ -102,7 +102,7 @@ def last_error(text: str) -> tuple[str, str]:
 
 
 def _chain(text: str) -> str:
-    """The last traceback in the output, including chained exceptions."""
+    """Returns the last traceback in the output, including chained exceptions."""
     parts = text.split("Traceback (most recent call last):")
     if len(parts) == 1:
         return text[-4000:]
@@ -116,32 +116,33 @@ def _chain(text: str) -> str:
 
 
 def missing_modules(output: str) -> list[str]:
-    """The dotted names of the modules that the last error and its causes report as missing, in order. Libraries may
-    report a package name that differs from the module name."""
+    """Returns the dotted names of the modules that the last error and its causes report as missing, in order. Libraries
+    may report a package name that differs from the module name."""
     return list(dict.fromkeys(name for names in _ABSENT.findall(_chain(output)) for name in names if name))
 
 
 def lacking_modules(output: str) -> list[tuple[str, str]]:
-    """Pairs of a dotted module name and a name missing from that module, according to the last error."""
+    """Returns pairs of a module's dotted name and a name that the module lacks, according to the last error."""
     last = output.rpartition("Traceback (most recent call last):")[2]
     found = [(module, name) for name, module in _NO_SUCH_NAME.findall(last)] + _NO_ATTRIBUTE.findall(last)
     return list(dict.fromkeys(found))
 
 
 def missing_packages(output: str) -> list[str]:
-    """The top-level names of the modules found by `missing_modules`."""
+    """Returns the top-level names of the modules found by `missing_modules`."""
     return list(dict.fromkeys(module.partition(".")[0] for module in missing_modules(output)))
 
 
 def _missing_module(message: str) -> Cause:
     match = re.search(r"No module named '([\w.]+)'(; '[\w.]+' is not a package)?", message)
     name = match[1] if match else ""
-    # The package is installed but lacks the module, or the module was dropped from the standard library.
+    # The API was removed if the package is installed but lacks the module, or if the module was dropped from the
+    # standard library.
     removed = "." in name or name in _REMOVED_MODULES
     return Cause.REMOVED_API if removed else Cause.MISSING_PACKAGE
 
 
-# Standard library modules removed by PEP 594, PEP 632 and earlier changes.
+# These standard library modules were removed by PEP 594, PEP 632 and earlier changes.
 _REMOVED_MODULES = {
     *"aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap msilib nis".split(),
     *"nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib".split(),

@@ -29,20 +29,21 @@ Stopped = Callable[[], bool]
 
 
 class Interrupted(Exception):
-    """The proof was cancelled, so nothing is known about the node."""
+    """Raised when the proof is cancelled, so nothing is known about the node."""
 
 
 class NotSettledError(Exception):
-    """Time ran out before all runs finished. The message is the reason."""
+    """Raised when time runs out before all runs have finished. The message is the reason."""
 
 
 class FailsAtTimesError(Exception):
-    """The test passed on the unchanged code once, but failed in a later run. The message gives the reason."""
+    """Raised when the test passed on the unchanged code once, but failed in a later run. The message gives the
+    reason."""
 
 
 class HarnessRun(Value):
-    """`outcome` excludes the harness's own output. `hung` describes where the program was when it timed out. `lines`
-    are the executed lines, or None if tracing did not complete."""
+    """The result of one run of a test. `outcome` excludes the harness's own output. `hung` describes where the program
+    was when it timed out. `lines` are the executed lines, or None if tracing did not complete."""
 
     outcome: Outcome
     imported: bool
@@ -86,9 +87,9 @@ class HarnessRuns:
 
     def unnoticed(self, changes: Sequence[Change], patience: Limits, limits: Limits, *, controls: int) -> list[Change]:
         """Returns the changes that the test does not detect, in order. `patience` limits each run of changed code. The
-        unchanged code also runs `controls` times at random positions, so a test cannot tell from a counter, the clock
-        or leftover files which runs should pass. Raises `FailsAtTimesError` if one of these control runs, limited by
-        `limits`, fails."""
+        unchanged code also runs `controls` times at random positions. A test therefore cannot tell from a counter, the
+        clock or leftover files which runs should pass. Raises `FailsAtTimesError` if one of these control runs, limited
+        by `limits`, fails."""
         places = random.SystemRandom().sample(range(len(changes)), min(controls, len(changes)))
         work: list[Change | None] = list(changes)
         for at in sorted(places, reverse=True):
@@ -127,9 +128,9 @@ class HarnessRuns:
         return self._run(change.apply(source) if change else source, script, limits)
 
     def _passes(self, change: Change, patience: Limits) -> bool:
-        """Whether the test passes on changed code. A timeout counts as a failure only if the unchanged code finishes
-        right afterwards and the changed code then times out again. If the unchanged code times out too, the machine is
-        too busy to tell."""
+        """Returns whether the test passes on changed code. A timeout counts as a failure only if the unchanged code
+        finishes right afterwards and the changed code then times out again. If the unchanged code times out too, the
+        machine is too busy to tell."""
         changed = self._run(change.apply(self._code.implementation), self._code.test, patience)
         if changed.outcome.ended != "timeout":
             return changed.ended
@@ -212,6 +213,6 @@ def _lines(listed: str | None) -> frozenset[int] | None:
 
 
 def _stack_after(limits: Limits) -> float:
-    """The time in seconds at which a run prints its stack. Leaves a margin before the timeout, because the harness
-    starts counting slightly later than the runner."""
+    """Returns the time, in seconds, at which a run prints its stack. The time leaves a margin before the timeout,
+    because the harness starts counting slightly later than the runner."""
     return max(0.05, limits.seconds - min(2.0, limits.seconds / 4))

@@ -28,7 +28,7 @@ def without_stack(output: str) -> str:
 def hung_at(output: str) -> str:
     """Describes in one line where the program hung, innermost frame first: the library frame, if any, then frames in
     the implementation and the test. Returns '' if the output contains no stack with such frames."""
-    # Only the last dump is used, because earlier output may only look like a dump.
+    # Use only the last dump, because earlier output may only look like a dump.
     dumps = [dump[0] for dump in _DUMP.finditer(output)]
     if not dumps:
         return ""

@@ -33,8 +33,8 @@ from xkg.value import Value
 
 __all__ = ["ENOUGH_MUTANTS", "MUTANTS", "MUTATION_SECONDS", "Interrupted", "Proof", "Stopped", "prove"]
 
-# The total time for all runs after the first, excluding waiting time. The number of mutants depends only on the code.
-# If the machine is too slow to run all mutants, the result is `NOT_SETTLED`.
+# This limits the total time of all runs after the first, excluding waiting time. The number of mutants depends only on
+# the code. If the machine is too slow to run all mutants, the result is `NOT_SETTLED`.
 MUTATION_SECONDS = 1800.0
 MUTANTS = 32
 ENOUGH_MUTANTS = 10
@@ -71,7 +71,7 @@ def prove(
     fails on at least 60 % of the mutants. The test must also pass each time the unchanged code is run, at random
     positions among the mutants. Neither file may read its own source, and the test must not patch its imports.
 
-    `components` are modules that are already `tested`; their statements are neither stubbed nor mutated again. The
+    `components` are modules that are already `tested`. Their statements are neither stubbed nor mutated again. The
     mutants are the first 32 on lines that the test runs, in an order determined by the node's id. If these lines have
     fewer than ten mutants, mutants on other lines are added, up to ten in total. A mutant also counts as detected if it
     times out twice while the unchanged code does not, or if it hits another limit. If too few mutants are detected,
@@ -79,7 +79,7 @@ def prove(
     but at least one, can be excluded. If `seconds` is too short for all these runs, the level is `executed` and the
     cause is `Cause.NOT_SETTLED`.
 
-    Each run waits for one of the `slots`; if `slots` is None, runs are sequential. Neither the order nor the number of
+    Each run waits for one of the `slots`. If `slots` is None, runs are sequential. Neither the order nor the number of
     slots affects the result. A node in a language other than Python keeps its level. Raises `SandboxUnavailableError`
     as the runner does, and `Interrupted` between two runs once `stopped` returns True."""
     if code.language != "python":
@@ -118,7 +118,6 @@ def prove(
 
 
 def _tampered(code: Code) -> tuple[Reach, str] | None:
-    """The most serious tampering found in the test or the implementation, with a description."""
     reaches = []
     for name, source in (("test", code.test), ("implementation", code.implementation)):
         tree = syntax_tree(source)
@@ -145,8 +144,6 @@ def _failed(code: Code, run: HarnessRun, environment: Environment, limits: Limit
 def _tested(
     code: Code, runs: HarnessRuns, run: HarnessRun, evidence: Evidence, limits: Limits, own: frozenset[int]
 ) -> Proof:
-    """Returns the proof for a test that passed. `own` contains the lines that may be changed."""
-
     def proves_nothing(reason: str, **details: object) -> Proof:
         update = {"reason": reason, **details}
         return Proof(evidence=evidence.model_copy(update=update), cause=Cause.PROVES_NOTHING)
@@ -189,7 +186,8 @@ def _tested(
 
 
 def _sample(code: Code, own: frozenset[int], run: frozenset[int]) -> list[Change]:
-    """Selects the mutants to try: mutants on executed lines first, then, if too few exist, mutants on other lines."""
+    """Selects the mutants to try. Mutants on executed lines come first. If there are too few, mutants on other lines
+    follow."""
     on_run_lines: list[Change] = []
     elsewhere: list[Change] = []
     for change in mutants(code.implementation, own, code.id):
@@ -223,7 +221,8 @@ def _survivors(changes: list[Change]) -> tuple[Survivor, ...]:
 
 
 def _can_fail(test: str) -> bool:
-    """Whether a test contains anything that can fail: an assertion, a `raise`, or a call that asserts or exits."""
+    """Returns whether a test contains anything that can fail: an assertion, a `raise`, or a call that asserts or
+    exits."""
     for node in ast.walk(syntax_tree(test)):
         if isinstance(node, (ast.Assert, ast.Raise)):
             return True

@@ -1,12 +1,12 @@
 """Generates changes to a module that a good test should detect: mutants, and stubs of public functions.
 
-The operators are standard in mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection", 1978;
-operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996). The operators
-change an arithmetic or logical operator, negate a condition or comparison, change a sign or constant, or remove a
-statement. A call to one of the module's own functions is also replaced by its first argument, which drops one step of a
-composition. Code that a test cannot be expected to check (messages, logging, annotations, parameter defaults,
-docstrings) is not mutated. Code that cannot be removed without an error (the first binding of a name,
-`super().__init__()`, a whole `return`) is not removed either, because that would only inflate the score. Existing
+The operators are standard in mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection", 1978). The
+set of operators follows Offutt et al., "An experimental determination of sufficient mutant operators", 1996. The
+operators change an arithmetic or logical operator, negate a condition or comparison, change a sign or constant, or
+remove a statement. A call to one of the module's own functions is also replaced by its first argument, which drops one
+step of a composition. Code that a test cannot be expected to check (messages, logging, annotations, parameter defaults,
+docstrings) is not mutated. Code that cannot be removed without an error is not removed either, because that would only
+inflate the score. This applies to the first binding of a name, `super().__init__()`, and a whole `return`. Existing
 libraries (mutmut, cosmic-ray) mutate a project on disk for their own test runner, and do not remove statements."""
 
 import ast
@@ -57,7 +57,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 @dataclass(frozen=True)
 class Change:
     """Replaces bytes `start` to `end` (exclusive) of a module with `text`. `text` has as many lines as the replaced
-    bytes, so line numbers in tracebacks match the source. `lines` (first, last) span the enclosing statement; the
+    bytes, so line numbers in tracebacks match the source. `lines` (first, last) span the enclosing statement. The
     change matters only if one of these lines is executed."""
 
     line: int
@@ -105,7 +105,7 @@ def stubs(source: str, among: Set[int] | None = None) -> list[Change]:
 
 
 def body_lines(source: str) -> set[int]:
-    """The executable lines inside a module's functions, for coverage. The module must parse."""
+    """Returns the executable lines inside a module's functions, for coverage. The module must parse."""
     tree = _Text(source).tree
     lines = set()
     for function in ast.walk(tree):
@@ -116,8 +116,8 @@ def body_lines(source: str) -> set[int]:
 
 
 def statements_run(source: str, lines: Set[int]) -> set[int]:
-    """Returns the executed lines, plus the first line of each statement that contains an executed line, because Python
-    reports a later line for a multi-line assertion. The module must parse."""
+    """Returns the executed lines, plus the first line of each statement that contains an executed line. For a
+    multi-line assertion, Python reports a later line as executed. The module must parse."""
     found = set(lines)
     for node in ast.walk(_Text(source).tree):
         if isinstance(node, ast.stmt):
@@ -167,8 +167,6 @@ def _shape(tree: ast.Module) -> str:
 
 
 class _Text:
-    """A module's source and syntax tree, with a mapping from positions in the tree to byte offsets."""
-
     def __init__(self, source: str) -> None:
         self.source = plain_newlines(source)
         self.tree = syntax_tree(self.source)
@@ -217,8 +215,6 @@ class _Sites(ast.NodeVisitor):
             self._lines = (node.lineno, max(node.lineno, last))
         super().visit(node)
 
-    # --- not mutated
-
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         """Skips f-strings, because columns inside f-strings are wrong before Python 3.12, and most f-strings are
         messages."""
@@ -260,8 +256,6 @@ class _Sites(ast.NodeVisitor):
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
-    # --- operators and conditions
-
     def visit_BinOp(self, node: ast.BinOp) -> None:
         joins = (ast.JoinedStr, ast.List, ast.Tuple)
         if not any(isinstance(side, joins) or _is_text(side) for side in (node.left, node.right)):
@@ -300,15 +294,11 @@ class _Sites(ast.NodeVisitor):
         if not isinstance(test, (ast.Compare, ast.BoolOp, ast.Constant)) and not _is_not(test):
             self._replace(test, ast.UnaryOp(ast.Not(), test))
 
-    # --- constants
-
     def visit_Constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, bool):
             self._replace(node, ast.Constant(not node.value))
         elif (value := _number(node)) is not None:
             self._replace(node, ast.Constant(_other_number(value)))
-
-    # --- statements
 
     def visit_Expr(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Call) and not _talks(node.value) and not _constructs_base(node.value):
@@ -417,7 +407,7 @@ def _is_stored(node: ast.Name) -> bool:
 
 
 def _talks(call: ast.Call) -> bool:
-    """Whether a call only logs, warns or prints."""
+    """Returns whether a call only logs, warns or prints."""
     called = call.func
     if isinstance(called, ast.Attribute) and isinstance(called.value, (ast.Name, ast.Attribute)):
         owner = called.value.id if isinstance(called.value, ast.Name) else called.value.attr

@@ -30,9 +30,9 @@ def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
 
 
 def component_calls(source: str, components: Iterable[str]) -> frozenset[int]:
-    """The first lines of statements that only call a function or class from `components`, or a method of an instance of
-    such a class. Arguments must be names, attributes or constants. Returns an empty set if the module does not
-    parse."""
+    """Returns the first lines of statements that only call a function or class from `components`, or a method of an
+    instance of such a class. Arguments must be names, attributes or constants. Returns an empty set if the module does
+    not parse."""
     theirs = {name for component in components for name in _defined(component)}
     tree = statements_of(source)
     objects = {
@@ -99,7 +99,7 @@ def _canonical(node: ast.AST, names: frozenset[str]) -> str:
 
 
 def _bound(tree: ast.Module) -> frozenset[str]:
-    """The names bound at the module's top level, including imports."""
+    """Returns the names bound at the module's top level, including imports."""
     names: set[str] = set()
     for statement in tree.body:
         if isinstance(statement, _Definition):

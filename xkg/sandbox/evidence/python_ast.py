@@ -1,9 +1,9 @@
-"""Thread-safe parsing of Python source into syntax trees.
+"""Parses Python source into syntax trees. Safe to use from several threads.
 
-Up to Python 3.12, two threads that parse at the same time may fail on valid source (SystemError: AST constructor
-recursion depth mismatch), because they share a depth counter: https://github.com/python/cpython/issues/106905. All
-syntax trees in a process are therefore built in this module, one at a time. Parsing is retried, because Python itself
-also parses source when it prints a traceback."""
+Up to Python 3.12, two threads that parse at the same time may fail on valid source, because they share a depth counter.
+The error is "SystemError: AST constructor recursion depth mismatch" (https://github.com/python/cpython/issues/106905).
+All syntax trees in a process are therefore built in this module, one at a time. Parsing is retried, because Python
+itself also parses source when it prints a traceback."""
 
 import ast
 import threading
@@ -24,7 +24,7 @@ def syntax_tree(source: str) -> ast.Module:
 
 
 def expression_tree(source: str) -> ast.expr:
-    """Parses a single expression, like `syntax_tree`."""
+    """Parses a single expression. Raises the same errors as `syntax_tree`."""
     tree = _parsed(source, "eval")
     assert isinstance(tree, ast.Expression)
     return tree.body
@@ -39,18 +39,18 @@ def statements_of(source: str) -> ast.Module:
 
 
 def first_line(statement: ast.stmt) -> int:
-    """The first line of a statement, including decorators."""
+    """Returns the first line of a statement, including decorators."""
     marks: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(mark.lineno for mark in marks)])
 
 
 def last_name(node: ast.expr) -> str:
-    """The name after the last dot; '' for expressions other than names and attributes."""
+    """Returns the name after the last dot, or '' for expressions other than names and attributes."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def is_main_guard(statement: ast.stmt) -> bool:
-    """Whether a statement is `if __name__ == "__main__"` or another condition on `__name__`."""
+    """Returns whether a statement is `if __name__ == "__main__"` or another condition on `__name__`."""
     return isinstance(statement, ast.If) and any(
         isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(statement.test)
     )

@@ -11,7 +11,7 @@ _FEWEST = 2
 
 
 class RunSlots:
-    """Limits the number of concurrent runs to `count`. Each run holds `free`."""
+    """Limits the number of concurrent runs to `count`. Each run must acquire `free`."""
 
     def __init__(self, count: int) -> None:
         self.count = max(1, count)
@@ -19,8 +19,8 @@ class RunSlots:
 
 
 def slots_for(limits: Limits) -> RunSlots:
-    """Returns one slot per processor available to this process. There are fewer slots if that many runs at their memory
-    limits would not fit in memory. Always returns at least two slots if there are two processors."""
+    """Returns one slot per processor available to this process, but fewer if that many runs could not all use their
+    full memory limit. If there are two processors, there are always at least two slots."""
     return RunSlots(min(processors(), max(_FEWEST, _available_mb() // limits.memory_mb)))
 
 

@@ -29,7 +29,8 @@ def check_parsed(source: str) -> Evidence:
 
 
 def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence | None:
-    """Evidence that `environment` lacks imports that `source` needs, with the reasons; None if nothing is missing."""
+    """Returns evidence that names the imports of `source` that `environment` lacks, with the reasons. Returns None if
+    nothing is missing."""
     absent = [name for name in needed_imports(source) if name in environment.missing]
     if not absent:
         return None
@@ -62,8 +63,8 @@ def failure(outcome: Outcome, limits: Limits) -> str:
 
 
 def missing_package(outcome: Outcome, source: str) -> str | None:
-    """The package that made the import of `source` fail. The package is not installed, cannot be imported, or lacks an
-    imported name in the installed version. None if the code itself failed or hit a limit."""
+    """Returns the package that made the import of `source` fail. The package is not installed, cannot be imported, or
+    lacks an imported name in the installed version. Returns None if the code itself failed or hit a limit."""
     if outcome.ended != "exited":
         return None
     last = outcome.output.rpartition("Traceback (most recent call last):")[2]
@@ -80,8 +81,9 @@ def missing_package(outcome: Outcome, source: str) -> str | None:
 
 
 def needed_imports(source: str) -> list[str]:
-    """The top-level names of the packages required to import the module, in order. Excludes optional imports, such as
-    imports in functions, under `if TYPE_CHECKING`, or in a `try` with handlers. Empty if the source does not parse."""
+    """Returns the top-level names of the packages required to import the module, in order. Excludes optional imports,
+    such as imports in functions, under `if TYPE_CHECKING`, or in a `try` with handlers. Returns an empty list if the
+    source does not parse."""
     return list(dict.fromkeys(_needed(statements_of(source).body)))
 
 
@@ -118,7 +120,7 @@ def _unparsed(source: str) -> str | None:
         return f"does not parse: {error.msg}" + (f" (line {error.lineno})" if error.lineno else "")
     except (RecursionError, MemoryError):
         return "does not parse: too large or nested too deeply"
-    except ValueError as error:  # for example, a NUL byte
+    except ValueError as error:  # raised for a NUL byte, for example
         return f"does not parse: {error}"
     undefined = dict.fromkeys(str(m.message_args[0]) for m in problems if isinstance(m, messages.UndefinedName))
     if undefined:

@@ -10,9 +10,9 @@ from xkg.sandbox.evidence.python_ast import last_name
 
 
 class Reach(StrEnum):
-    """What a construct could tamper with. `INTERPRETER`: the harness's frames and memory, which would allow forging the
-    result. `SOURCE`: the code's own source, which would reveal a mutant without running the code. `PATCH`: the code's
-    imports. `OTHER`: any other construct that a repair must not introduce."""
+    """A target of tampering. `INTERPRETER` is the harness's frames and memory, which would allow code to forge the
+    result. `SOURCE` is the code's own source, which would reveal a mutant without running the code. `PATCH` is the
+    code's imports. `OTHER` is any other construct that a repair must not introduce."""
 
     INTERPRETER = "interpreter"
     SOURCE = "source"
@@ -84,7 +84,7 @@ _OWN_FILE = re.compile(r"(?:\S*/)?(?:implementation|harness|loaded)\.pyc?|/proc(
 
 
 def bound_names(tree: ast.Module) -> set[str]:
-    """The names that a program binds, except through imports from `implementation`."""
+    """Returns the names that a program binds, except through imports from `implementation`."""
     bound: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -120,17 +120,17 @@ def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
 
 
 def watches_tracing(tree: ast.Module) -> bool:
-    """Whether a program can detect tracing."""
+    """Returns whether a program can detect tracing."""
     return any(isinstance(n, ast.expr) and last_name(n) in ("gettrace", "getprofile") for n in ast.walk(tree))
 
 
 def why_not(name: str) -> str:
-    """The objection to a name from `uses`, phrased to follow "which"."""
+    """Returns the objection to a name from `uses`, phrased to follow "which"."""
     return (_ATTRIBUTES.get(name) or _NAMES[name])[1]
 
 
 def texts(tree: ast.Module) -> set[str]:
-    """The string constants in a program."""
+    """Returns the string constants in a program."""
     return {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
 
 
@@ -152,7 +152,7 @@ def uses(tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
             yield node.attr
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in _ATTRIBUTES:
-            yield node.value  # getattr
+            yield node.value  # the string may be an argument of getattr
         if not isinstance(node, (ast.Name, ast.Attribute)) or id(node) in inner:
             continue
         dotted = ast.unparse(node)
@@ -194,7 +194,7 @@ def patches(tree: ast.Module) -> Iterator[str]:
 
 
 def _is_setting(node: ast.Attribute) -> bool:
-    """Whether an assignment is a setting such as `torch.backends.cudnn.deterministic = True`."""
+    """Returns whether an assignment is a setting such as `torch.backends.cudnn.deterministic = True`."""
     return "backends" in ast.unparse(node) or node.attr in ("deterministic", "benchmark", "allow_tf32")
 
 

@@ -1,6 +1,6 @@
 """Builds a wheel from a source distribution with uv. Runs inside the sandbox and uses only the standard library.
 
-The request is a JSON object on stdin. Stdout contains the wheel's name, a newline, and the wheel itself; stderr
+The request is a JSON object on stdin. Stdout contains the wheel's name, a newline, and the wheel itself. Stderr
 contains the build's output. Both streams are untrusted, because the build runs code from the source."""
 
 import json

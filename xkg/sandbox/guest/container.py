@@ -1,6 +1,6 @@
-"""The first process in a container created by `xkg.sandbox.isolation.container`: a script that uses only the standard
-library and `guest.landlock`. The process runs one command as a separate, unprivileged user and reports how the command
-ended. When this process exits, anything that the command left running is killed as well.
+"""Runs as the first process in a container created by `xkg.sandbox.isolation.container`. This script uses only the
+standard library and `guest.landlock`. The process runs one command as a separate, unprivileged user and reports how the
+command ended. When this process exits, anything that the command left running is killed as well.
 
 Standard input contains the length of a JSON object (8 bytes, big-endian), followed by the object. Afterwards, standard
 input serves as a leash: the process exits when standard input is closed. The process writes `TOKEN started` to stderr,
@@ -23,7 +23,7 @@ from xkg.sandbox.guest.landlock import filter_calls, leave_root, set_limits
 _PR_SET_DUMPABLE = 4
 _INTERVAL = 0.05
 _CGROUP = "/sys/fs/cgroup"
-# cgroup version 2, then version 1
+# The files of cgroup version 2 come first, then those of version 1.
 _PEAKS = (f"{_CGROUP}/memory.peak", f"{_CGROUP}/memory/memory.max_usage_in_bytes")
 _EVENTS = (f"{_CGROUP}/memory.events", f"{_CGROUP}/memory/memory.oom_control")
 
@@ -68,7 +68,7 @@ def _watched(child: int, wakeup: int, until: float) -> int:
     waiting.register(0, select.POLLIN)
     while time.monotonic() < until and not _killed_for_memory():
         for descriptor, _ in waiting.poll(1000 * _INTERVAL):
-            if descriptor == 0:  # nothing is sent after the plan
+            if descriptor == 0:  # no data is sent after the plan
                 return signal.SIGKILL
             with contextlib.suppress(BlockingIOError):
                 os.read(wakeup, 4096)

@@ -1,15 +1,15 @@
-"""A process that imports modules in advance and forks once for each job: the sandboxed half of
+"""Imports modules in advance and forks once for each job. This module is the sandboxed half of
 `xkg.sandbox.isolation.fork_server`.
 
-The process already runs in a sandbox. Each job is a fork in its own Landlock domain, nested in this process's domain. A
-job cannot signal, trace or inspect this process, and has its own limits, output and session. When a job ends, its
+This process already runs in a sandbox. Each job is a fork in its own Landlock domain, nested in this process's domain.
+A job cannot signal, trace or inspect this process, and has its own limits, output and session. When a job ends, its
 descendants are killed and the scratch folders are emptied, so that every job starts from the same state. Only the fork
 reads the job, never this process.
 
 The process communicates over the socket given by its first argument. The process first sends `ready` if jobs can be
-forked, and otherwise exits. Each incoming message then contains three descriptors: a job as JSON, the job's output, and
-a leash whose other end is closed to end the job. Each reply contains the job's wait status and whether the scratch
-folders are empty again."""
+forked, and otherwise exits. Each incoming message then contains three descriptors. These are a job as JSON, the job's
+output, and a leash. Closing the leash's other end ends the job. Each reply contains the job's wait status and whether
+the scratch folders are empty again."""
 
 import builtins
 import contextlib
@@ -75,10 +75,10 @@ def main() -> None:
 
 
 def _fit() -> bool:
-    """Whether forks of this process start from a clean state. Forking a multithreaded process can hang."""
+    """Returns whether forks of this process start from a clean state. Forking a multithreaded process can hang."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
-        return False  # a process was started
+        return False  # an imported module started a process
     shared = any({"w", "s"} <= {*line.split()[1]} for line in Path("/proc/self/maps").read_text().splitlines())
     return len(os.listdir("/proc/self/task")) == 1 and not shared  # noqa: PTH208
 

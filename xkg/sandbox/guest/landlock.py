@@ -1,4 +1,5 @@
-"""Gives up rights of a process and its descendants. Landlock irrevocably gives up access to files, TCP and signals.
+"""Removes rights from a process and its descendants. With Landlock, a process irrevocably gives up access to files, TCP
+and signals.
 
 The system calls, the access rights and the changes in each ABI version are documented at
 <https://docs.kernel.org/userspace-api/landlock.html>."""
@@ -40,7 +41,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """The kernel's Landlock ABI version; 0 if the kernel has no Landlock."""
+    """Returns the kernel's Landlock ABI version, or 0 if the kernel has no Landlock."""
     if not sys.platform.startswith("linux"):
         return 0
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
@@ -48,9 +49,10 @@ def version() -> int:
 
 def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None = None) -> None:
     """Restricts this process to `paths`, which lists each path with the access rights to the path and everything below.
-    Missing paths are skipped. Since ABI 4, also restricts TCP connections to `port`, and since ABI 6, abstract sockets
-    and signals to the process's own descendants. If `paths` is None, files and TCP stay unrestricted. With any ABI,
-    processes outside the domain cannot be traced or inspected. Raises `OSError`."""
+    Missing paths are skipped. From ABI 4, TCP connections are restricted to `port`. From ABI 6, abstract sockets and
+    signals are restricted to the process's own descendants. If `paths` is None, files and TCP stay unrestricted. With
+    any ABI, processes outside the domain cannot be traced or inspected. Raises `OSError` if the kernel refuses the
+    restriction."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def called(result: int) -> int:
@@ -112,7 +114,8 @@ def set_limits(limits: Mapping[str, int]) -> None:
 
 
 def filter_calls(program: bytes) -> None:
-    """Loads a seccomp BPF program for this process and its children. Raises `OSError`."""
+    """Loads a seccomp BPF program for this process and its children. Raises `OSError` if the kernel refuses the
+    program."""
 
     class Program(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))

@@ -1,7 +1,9 @@
-"""The Landlock runner's first process: a script that drops root, enters its Landlock domain, and supervises the job.
+"""Runs as the Landlock runner's first process. This script drops root, enters its Landlock domain, and supervises the
+job.
 
 The script reads one JSON object from `xkg.sandbox.isolation.landlock` on standard input. The script then writes one
-line to the descriptor `status`: the job's wait status, or `refused` and the reason if the job could not be started."""
+line to the descriptor `status`. The line contains the job's wait status, or `refused` and the reason if the job could
+not be started."""
 
 import json
 import os

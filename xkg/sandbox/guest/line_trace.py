@@ -2,12 +2,12 @@
 """Runs at the start of every Python process in a command, and records which lines run. All processes map one file of
 counters.
 
-If no lines are awaited, counts how often each line runs, and records the files that Python opens. The first counter
-then identifies the line that last printed text matching a pattern.
+If no lines are awaited, the program counts how often each line runs, and records the files that Python opens. The first
+counter then identifies the line that last printed text matching a pattern.
 
-If the request has groups of awaited lines, records only these lines. Tracing stops once one line in each group has run,
-so that the process then continues at full speed. The first counter is then nonzero if the result is unknown, either
-because no process has started tracing yet, or because a process gave up after too many interpreter steps."""
+If the request has groups of awaited lines, the program records only these lines. Tracing stops once one line in each
+group has run, and the process then continues at full speed. The first counter is nonzero if the result is unknown.
+Either no process has started tracing yet, or a process gave up after too many interpreter steps."""
 
 import dis
 import json
@@ -30,7 +30,7 @@ def trace_lines(request: "dict[str, Any]") -> None:  # quoted, for Python 3.8 an
     known: dict[str, int] = {}
 
     def index(frame: Any) -> int:
-        """The index of the counter for line 0 of the frame's file; negative for other files."""
+        """Returns the index of the counter for line 0 of the frame's file, or a negative number for other files."""
         name = frame.f_code.co_filename
         if name not in known:
             known[name] = request["first"].get(os.path.realpath(name), -1)

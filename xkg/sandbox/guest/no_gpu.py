@@ -1,7 +1,7 @@
 """Lets code written for CUDA run on the CPU. Runs in a sandboxed Python process before the process's own code. Uses
 only the standard library, and supports Python 3.7 and later.
 
-Each library is patched in memory on import; neither the library's files nor the code are changed. torch functions and
+Each library is patched in memory on import. Neither the library's files nor the code are changed. torch functions and
 methods that take a device receive `cpu` instead of a CUDA device. Tensor types, generators and stored tensors are also
 mapped to the CPU, and `torch.cuda` functions that need a driver do nothing. The code sees CUDA with one device.
 Installed packages see no CUDA, so they use their CPU paths. In jax, GPU platforms are aliases of the CPU. TensorFlow
@@ -84,7 +84,7 @@ class Event(Nothing):
         self.at = time.perf_counter()
 
     def elapsed_time(self, end: Event) -> float:
-        """The elapsed time in milliseconds."""
+        """Returns the elapsed time in milliseconds."""
         return 1000 * (end.at - self.at)
 
     def query(self) -> bool:
@@ -92,7 +92,7 @@ class Event(Nothing):
 
 
 class Torch:
-    """The patches for torch."""
+    """Patches torch."""
 
     def __init__(self, torch: Any) -> None:
         self.torch = torch

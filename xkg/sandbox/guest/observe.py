@@ -1,10 +1,10 @@
 """Runs variants of a test and prints digests of the implementation's return values. Runs inside the sandbox in place of
 the test in `guest.run_test`, in the implementation's namespace. `xkg.sandbox.evidence.equivalence` appends the call.
 
-Each variant runs in a copy of the namespace, statement by statement; an error ends only the statement that raised it.
+Each variant runs in a copy of the namespace, statement by statement. An error ends only the statement that raised it.
 Finally, one line of JSON is printed. For each call, `calls` contains digests of the result and of the arguments after
-the call, whether the call raised an exception, and the index of the executed lines in `line_sets`. The line sets are
-empty if lines are not traced."""
+the call. Each entry also says whether the call raised an exception, and contains the index of the executed lines in
+`line_sets`. The line sets are empty if lines are not traced."""
 
 from typing import Any
 

@@ -9,9 +9,9 @@ counts from killed processes are kept too. If two processes run the same line at
 counted.
 
 The files that a command leaves behind can be measured by a second command in a separate sandbox. If `leaves` is set,
-the files that the command created or overwrote follow its output as a tar archive, which starts at the byte `left_at`
-in the report. The second command's request passes that file and byte as `left`, and lists files that must be absent
-from the tree as `without`."""
+the files that the command created or overwrote follow its output as a tar archive. The report states the archive's
+first byte as `left_at`. The second command's request passes that file and byte as `left`, and lists files that must be
+absent from the tree as `without`."""
 
 import base64
 import contextlib
@@ -70,7 +70,7 @@ def main() -> None:
         first, size = offsets(watched, tree)
         counts, opened = home / ".python" / "counts", home / ".python" / "opened"
         if watched:
-            # If lines are awaited, no process has started watching yet.
+            # If lines are awaited, the first counter is nonzero, because no process has started watching yet.
             counts.write_bytes((b"\1" if awaited else b"\0") + bytes(8 * size - 1))
             opened.write_bytes(b"")
             trace = {"counts": str(counts), "opened": str(opened), "printed": request["printed"]}
@@ -184,15 +184,15 @@ def executed(counts: Path, first: dict[str, int], traced: dict[str, int]) -> dic
 
 
 def printed(counts: Path, first: dict[str, int]) -> tuple[str, int] | None:
-    """The file and line identified by the first counter."""
+    """Returns the file and line identified by the first counter."""
     index = int.from_bytes(counts.read_bytes()[:8], sys.byteorder)
     name = max((name for name, at in first.items() if at < index), key=first.__getitem__, default=None)
     return None if name is None else (name, index - first[name])
 
 
 def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:
-    """The files in the original folder that Python processes opened in the copy. Returns None if a process could not
-    record the files that it opened."""
+    """Returns the files in the original folder that Python processes opened in the copy. Returns None if a process
+    could not record the files that it opened."""
     with names.open("rb") as file:
         found = {os.fsdecode(line) for line in file.read(_FILE_BYTES).splitlines()}
     root = os.path.realpath(tree)
@@ -200,8 +200,8 @@ def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:
 
 
 def changes(original: Path, tree: Path, without: set[str]) -> dict[str, list[str]]:
-    """At most 20 files from the original folder that the command removed from the copy, and at most 2,000 whose content
-    changed."""
+    """Returns the files from the original folder that the command removed from the copy (at most 20), and the files
+    whose content changed (at most 2,000)."""
     removed: list[str] = []
     rewritten: list[str] = []
     for path in paths_of(original):
@@ -217,7 +217,7 @@ def paths_of(folder: Path) -> list[str]:
 
 
 def same(one: Path, other: Path) -> bool:
-    """Whether both paths are regular files with the same content."""
+    """Returns whether both paths are regular files with the same content."""
     try:
         return not other.is_symlink() and other.is_file() and filecmp.cmp(one, other, shallow=False)
     except OSError:
@@ -296,7 +296,8 @@ def take(left: BinaryIO, tree: Path, outputs: set[str], refused: set[str]) -> No
 
 
 def collected(tree: Path, wanted: list[str]) -> dict[str, str]:
-    """The expected output files, encoded in base64. Anything that is not a regular file inside the tree is skipped."""
+    """Returns the expected output files, encoded in base64. Anything that is not a regular file inside the tree is
+    skipped."""
     files: dict[str, str] = {}
     size = 0
     for name in wanted:

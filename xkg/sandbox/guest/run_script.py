@@ -5,9 +5,8 @@ The script runs in a fork, as `__main__`, in an empty working folder. The script
 the implementation. As in a notebook, the value of the last expression is printed, and open matplotlib figures are saved
 at the end.
 
-The script's output becomes this program's output. The last line of the output is a report: a JSON object that states
-how the script ended and lists the files in its working folder. The parent process trusts neither the output nor the
-report.
+The script's output becomes this program's output. The last line of the output is a report. This JSON object states how
+the script ended and lists the files in its working folder. The parent process trusts neither the output nor the report.
 
 Supports Python 3.7 and later."""
 
@@ -59,7 +58,7 @@ def execute(request: dict[str, Any], code: Path) -> int:
     """Runs the script and returns its exit status. Errors are printed as in Python, but without this file's frames."""
     name, source = request["name"], request["script"]
     os.environ.update(_OFFLINE, FONTCONFIG_FILE=str(code.parent / "fonts.conf"))
-    warnings.filterwarnings("ignore", message=".*is non-interactive", category=UserWarning)  # `plt.show()`
+    warnings.filterwarnings("ignore", message=".*is non-interactive", category=UserWarning)  # caused by `plt.show()`
     sys.path[0] = str(code)
     sys.argv = [name]
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
@@ -101,7 +100,7 @@ def exit_status(ended: SystemExit) -> int:
 
 
 def described(error: BaseException, name: str, code: Path) -> str:
-    """The traceback, starting at the first line in the script or the code."""
+    """Returns the traceback, starting at the first line in the script or the code."""
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename

@@ -172,7 +172,7 @@ def run(
 
 
 def at_the_end(trace: TracebackType | None, test: CodeType | None, last: int, implementation: str | None) -> bool:
-    """Whether the process was ended by the test's last statement rather than by the code under test."""
+    """Returns whether the process was ended by the test's last statement rather than by the code under test."""
     ended = False
     while trace is not None:
         code = trace.tb_frame.f_code

@@ -1,4 +1,4 @@
-"""Supervises a job without a PID namespace: waits for the job to end, and kills all its processes.
+"""Supervises a job without a PID namespace. Waits for the job to end, and kills all its processes.
 
 The supervisor is the job's parent and adopts the job's orphans (`PR_SET_CHILD_SUBREAPER`). The supervisor runs in a
 Landlock domain that excludes its own parent, and the job runs in a nested domain. The job cannot signal the supervisor.
@@ -18,7 +18,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 def keep(become: Callable[[], None], leash: int, *, alone: bool) -> int | None:
     """Forks a child that calls `become`, and waits until the child ends or the other end of `leash` is closed. Returns
-    the child's wait status once all its descendants are dead; returns None in the child after `become`. `alone` means
+    the child's wait status once all its descendants are dead. In the child, returns None after `become`. `alone` means
     that this process can signal only the job, because of its Landlock domain or a separate uid."""
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

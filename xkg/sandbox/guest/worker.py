@@ -1,4 +1,4 @@
-"""A process that imports parsers in advance and forks once for each call: the inner half of
+"""Imports parsers in advance and forks once for each call. This module is the inner half of
 `xkg.sandbox.isolation.confined_worker`.
 
 This process never reads a call's input. The fork reads the input after giving up access to files, the network, other
@@ -34,9 +34,9 @@ from xkg.sandbox.guest import landlock
 
 HEADER = struct.Struct(">cI")
 MEMORY = struct.Struct(">I")
-# Sent to a call: the request, then the bytes for each requested name, or `NOTHING` if there are no bytes.
+# Messages sent to a call: the request, then the bytes for each requested name, or `NOTHING` if there are no bytes.
 REQUEST, BYTES, NOTHING = b"R", b"B", b"N"
-# Sent by a call: a request for bytes, the start of an item, a part of the answer, the last part, or an error.
+# Messages sent by a call: a request for bytes, the start of an item, a part of the answer, the last part, or an error.
 ASK, MARK, PART, DONE, ERROR = b"A", b"M", b"P", b"D", b"E"
 
 _PR_SET_PDEATHSIG = 1
@@ -80,7 +80,7 @@ def send(channel: socket.socket, kind: bytes, data: bytes) -> None:
 
 
 def receive(channel: socket.socket) -> bytes | None:
-    """The parent's next message. Raises `EOFError` if the parent closed the socket."""
+    """Returns the parent's next message. Raises `EOFError` if the parent closed the socket."""
     kind, length = HEADER.unpack(_exactly(channel, HEADER.size))
     data = _exactly(channel, length)
     return None if kind == NOTHING else bytes(data)
@@ -123,7 +123,7 @@ def _serve(control: socket.socket, plan: dict[str, Any], tasks: dict[str, Callab
         os.set_blocking(descriptor, False)
     signal.set_wakeup_fd(wakeup_writer, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    leashes: dict[int, int] = {}  # descriptor → process
+    leashes: dict[int, int] = {}  # maps descriptors to processes
     waiting = select.poll()
     waiting.register(control, select.POLLIN)
     waiting.register(wakeup, select.POLLIN)
@@ -165,7 +165,6 @@ def _reap(leashes: dict[int, int], waiting: select.poll) -> None:
 
 
 def _become(descriptor: int, memory_mb: int, plan: dict[str, Any], tasks: dict[str, Callable[[Call], bytes]]) -> None:
-    """Serves one call in the fork, then exits."""
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""Confines a job, a program or a parser: bubblewrap, Landlock, seccomp, containers, the watchdog, and the proxy for
+"""Confines jobs, programs and parsers, using bubblewrap, Landlock, seccomp, containers, a watchdog, and a proxy for
 allowed hosts.
 
-May import: guest, and the layers below sandbox."""
+This package may import `guest` and the layers below `sandbox`."""

@@ -1,4 +1,4 @@
-"""The bubblewrap runner, which uses separate namespaces, no network, a read-only system, a system call filter, and a
+"""Runs jobs in bubblewrap, with separate namespaces, no network, a read-only system, a system call filter, and a
 non-root uid.
 
 `bubblewrap_mounts` defines the files that a job sees, `seccomp` the denied system calls, and `watchdog` the limits on
@@ -147,8 +147,8 @@ def _start(
 
 
 def _parse_reports(reports: bytes) -> tuple[int | None, int | None]:
-    """Returns the pid of the sandbox's process 1 and the exit code, or None for the exit code if the command never
-    started."""
+    """Returns the pid of the sandbox's process 1, and the command's exit code. The exit code is None if the command
+    never started."""
     child = exit_code = None
     for line in reports.splitlines():
         with contextlib.suppress(ValueError):

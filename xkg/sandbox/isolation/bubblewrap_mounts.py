@@ -1,10 +1,10 @@
 """Defines the mounts, environment variables, limits and uid of the bubblewrap sandbox.
 
 A job has read-only access to the interpreter, the system's libraries, `/usr/bin`, and its packages at `/site`. A job
-also has an in-memory file system of `Limits.disk_mb` at `/tmp` (with its home and working folder, `/tmp/job`), 64 MB at
-`/dev/shm`, and a `/proc` that lists only its own processes. A job cannot see `/home`, `/root`, `/etc` or xkg's
-environment variables. Packages installed next to the interpreter are hidden, so only packages in the environment can be
-imported."""
+also has an in-memory file system of `Limits.disk_mb` at `/tmp`, with its home and working folder in `/tmp/job`. There
+are 64 MB at `/dev/shm`, and `/proc` lists only the job's own processes. A job cannot see `/home`, `/root`, `/etc` or
+xkg's environment variables. Packages installed next to the interpreter are hidden, so only packages in the environment
+can be imported."""
 
 import itertools
 import math
@@ -69,7 +69,7 @@ class Mount:
 @dataclass(frozen=True)
 class Confined:
     """A command to run in the sandbox, such as a job or the installer. Paths in `files` are relative to the scratch
-    folder. `python` contains files for the sandbox's `/python`, where `bin/python` links to the interpreter; `other` is
+    folder. `python` contains files for the sandbox's `/python`, where `bin/python` links to the interpreter. `other` is
     an interpreter to link to instead of xkg's own. `unix_sockets` allows `AF_UNIX`. `keeper` selects a uid that may own
     persistent files, and `lasting` selects a uid that is not assigned to any later job. `denied` contains additional
     filter rules, and `devices` lists device nodes to read and write. The command starts in `folder`. If `reads_all` is
@@ -131,15 +131,15 @@ def outside_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int |
 
 
 def holds(*rights: int) -> bool:
-    """Whether this process has all the given capabilities."""
+    """Returns whether this process has all the given capabilities."""
     lines = Path("/proc/self/status").read_text().splitlines()
     effective = int(next(line.split()[1] for line in lines if line.startswith("CapEff:")), 16)
     return all(effective >> right & 1 for right in rights)
 
 
 def unused_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int:
-    """An unused uid, chosen as in `outside_uid`. Raises `SandboxUnavailableError` if this user namespace has no unused
-    uid."""
+    """Returns an unused uid, chosen as in `outside_uid`. Raises `SandboxUnavailableError` if this user namespace has no
+    unused uid."""
     extents = [
         (int(first), int(first) + int(count))
         for first, _, count in (line.split() for line in Path("/proc/self/uid_map").read_text().splitlines())
@@ -147,7 +147,7 @@ def unused_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int:
     low, high = max(extents, key=lambda extent: extent[1] - extent[0])
     if high > 0x7FFF0000:
         low, high = 0x60000000, 0x7FFF0000
-    else:  # the upper half of the uids that a container maps, below the uid of `nobody`
+    else:  # use the upper half of the uids that a container maps, below the uid of `nobody`
         low, high = (low + high) // 2, high - 8
     if high - low < 64:
         raise SandboxUnavailableError("root has no other uid in this container; run as an ordinary user instead")
@@ -158,8 +158,8 @@ def unused_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int:
 
 
 def kernel_limits(limits: Limits) -> dict[str, int]:
-    """Values for setrlimit(2), by name. `DATA` limits each process's private memory, because a single large allocation
-    could outrun the watchdog."""
+    """Returns values for setrlimit(2), by name. `DATA` limits each process's private memory, because a single large
+    allocation could outrun the watchdog."""
     return {
         "CORE": 0,
         "NOFILE": 1024,
@@ -173,8 +173,8 @@ def kernel_limits(limits: Limits) -> dict[str, int]:
 
 
 def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tuple[str, ...]:
-    """A command prefix that sets the kernel's limits, drops root privileges (all except read access if `reads_all` is
-    set), and then executes the command that follows it."""
+    """Returns a command prefix that sets the kernel's limits and drops root privileges, and then executes the command
+    that follows it. If `reads_all` is set, read access is not dropped."""
     set_limits = (
         "/usr/bin/prlimit",
         *(f"--{name.lower()}={most}" for name, most in kernel_limits(limits).items()),
@@ -199,7 +199,7 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
     plan.add("--hostname", "sandbox", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL")
     if uid is None:
         plan.add("--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY))
-    else:  # these capabilities are only needed to drop root; the kernel then removes them
+    else:  # these capabilities are only needed to drop root, and the kernel then removes them
         plan.add("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
         plan.add(*(("--cap-add", "CAP_DAC_READ_SEARCH") if confined.reads_all else ()))
     for name, value in {**QUIET, **confined.variables}.items():

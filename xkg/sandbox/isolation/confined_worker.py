@@ -42,7 +42,7 @@ _CLOSED = "the parser was closed; open the graph again"
 _LONGEST_MARK = 10_000
 _LONGEST_ERROR = 20_000
 _MOST_NAMES = 100_000
-# One thread per library, because forking a multithreaded process can hang.
+# Use one thread per library, because forking a multithreaded process can hang.
 _VARIABLES = {
     "LANG": "C.UTF-8",
     "OMP_NUM_THREADS": "1",
@@ -55,8 +55,8 @@ Reason = Literal["too-slow", "out-of-memory", "crashed"]
 
 
 class WorkerDiedError(Exception):
-    """A call ended without an answer, or with an answer that no honest worker would return. `at` is the item being
-    processed, or '' for the whole call."""
+    """Raised if a call ends without an answer, or with an answer that no honest worker would return. `at` is the item
+    being processed, or '' for the whole call."""
 
     def __init__(self, reason: Reason, at: str, detail: str = "") -> None:
         super().__init__(f"{reason} at {at!a}" + (f": {detail}" if detail else ""))
@@ -122,7 +122,7 @@ class ConfinedWorker:
                     except WorkerDiedError:
                         if self._closed:
                             raise InputError(_CLOSED) from None
-                        if last or conversation.begun:  # otherwise, the template was killed before forking
+                        if last or conversation.begun:  # otherwise, the template was killed before it forked
                             raise
             raise AssertionError
         finally:
@@ -151,7 +151,6 @@ class ConfinedWorker:
 
     @contextlib.contextmanager
     def _forked(self, memory_mb: int) -> Iterator[tuple[socket.socket, socket.socket]]:
-        """Forks a process for a call, and yields its data socket and its leash."""
         with contextlib.ExitStack() as opened:
             ours = []
             theirs = []
@@ -179,8 +178,6 @@ class ConfinedWorker:
 
 
 class _Template:
-    """The process that is forked for each call."""
-
     def __init__(self, modules: Sequence[str]) -> None:
         if not hasattr(os, "fork"):
             raise SandboxUnavailableError(
@@ -251,7 +248,7 @@ def _end(process: "subprocess.Popen[bytes]", control: socket.socket, owner: int)
 
 
 class _Conversation:
-    """A call in progress, until the call ends or hits a limit."""
+    """Exchanges messages with a call until the call ends or hits a limit."""
 
     def __init__(
         self,
@@ -374,7 +371,6 @@ class _Conversation:
         return WorkerDiedError("crashed", self._at, what)
 
     def _died(self) -> WorkerDiedError:
-        """Derives the reason why the process ended from the process's wait status."""
         if not select.select([self._leash], [], [], _ENDING_SECONDS)[0]:
             return WorkerDiedError("crashed", self._at, "it closed its socket")
         status_line = self._leash.recv(64)
@@ -413,7 +409,7 @@ def _filter() -> str:
 
 
 def walls() -> tuple[str, ...]:
-    """Short descriptions of how calls are confined on this machine, in addition to resource limits."""
+    """Returns short descriptions of how calls are confined on this machine, in addition to resource limits."""
     names: list[str] = []
     if version := landlock.version():
         names.append(f"Landlock ABI {version}")

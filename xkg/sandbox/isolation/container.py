@@ -1,4 +1,4 @@
-"""The container runner, which uses `podman` or `docker`. This runner is for systems such as macOS that lack the kernel
+"""Runs jobs in containers with `podman` or `docker`. This runner is for systems such as macOS that lack the kernel
 features needed by bubblewrap and Landlock.
 
 Each job runs in its own container, as nobody, without network access or capabilities. The image is read-only, file
@@ -133,9 +133,9 @@ def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str,
     options += ["--pids-limit", str(limits.processes + _OWN_PROCESSES)]
     options += ["--tmpfs", f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb}m"]
     options += ["--tmpfs", f"{PYTHON}:rw,exec,nosuid,nodev,mode=755,size=1m"]
-    if Path(engine()).name == "podman":  # otherwise, podman adds in-memory file systems of any size
+    if Path(engine()).name == "podman":  # without this option, podman adds in-memory file systems of any size
         options += ["--read-only-tmpfs=false"]
-        if mounts:  # otherwise, SELinux would hide folders that are not labelled for containers
+        if mounts:  # without this option, SELinux would hide folders that are not labelled for containers
             options += ["--security-opt", "label=disable"]
     for mount in mounts:
         options += ["--volume", f"{mount.source}:{mount.at}:{'rw' if mount.writable else 'ro'}"]
@@ -200,7 +200,7 @@ def _followed(process: "subprocess.Popen[bytes]", token: str, limits: Limits) ->
 def _end(process: "subprocess.Popen[bytes]", name: str, *, is_over: bool) -> None:
     assert process.stdout is not None
     if process.poll() is None and not is_over:
-        process.stdout.close()  # otherwise, the engine would wait until somebody reads the output
+        process.stdout.close()  # an open stream would make the engine wait for a reader
         _ask_engine("kill", name)
     try:
         process.wait(_ENDING_SECONDS)
@@ -210,12 +210,11 @@ def _end(process: "subprocess.Popen[bytes]", name: str, *, is_over: bool) -> Non
 
 
 def _exit_code(status: int) -> int:
-    """Decodes a Linux wait status, on any system."""
     return -(status & 0x7F) if status & 0x7F else status >> 8
 
 
 def engine() -> str:
-    """The container engine's executable. Raises `SandboxUnavailableError` if no engine is installed."""
+    """Returns the container engine's executable. Raises `SandboxUnavailableError` if no engine is installed."""
     for name in ENGINES:
         if (program := shutil.which(name)) is not None:
             return program
@@ -231,7 +230,7 @@ def _ask_engine(*arguments: str) -> None:
 
 @functools.cache
 def _filter(*, unix_sockets: bool = False) -> str:
-    """The system call filter as hex; empty if this machine cannot build one for a Linux kernel."""
+    """Returns the system call filter as hex, or '' if this machine cannot build a filter for a Linux kernel."""
     try:
         return seccomp.program(unix_sockets=unix_sockets).hex()
     except SandboxUnavailableError:
@@ -247,8 +246,8 @@ def _refusal(output: str, image: str) -> str:
 
 
 def owner_in_container(keeper: int | None) -> int:
-    """The uid that may write to this user's folders in a container. Root's folders are transferred to `keeper`. If an
-    ordinary user starts podman, podman maps that user to root."""
+    """Returns the uid that may write to this user's folders in a container. Root's folders are transferred to `keeper`.
+    If an ordinary user starts podman, podman maps that user to root."""
     if is_root():
         return NOBODY if keeper is None else keeper
     return 0 if Path(engine()).name == "podman" or not hasattr(os, "getuid") else os.getuid()

@@ -1,10 +1,10 @@
 """Runs each job with modules already imported, by forking a sandboxed process (one per environment).
 
-Importing torch takes seconds; forking a process that has already imported torch takes milliseconds. The process runs in
-a runner's sandbox. Jobs run one at a time. Each job is a fork of the process (`xkg.sandbox.guest.fork_server`) with its
-own Landlock domain, session and limits. When the job ends, its processes are killed and the scratch folders emptied.
-Jobs share the sandbox's namespaces, because no process inside the sandbox may create new namespaces. Successive jobs
-are therefore separated by their Landlock domains.
+Importing torch takes seconds, but forking a process that has already imported torch takes milliseconds. The process
+runs in a runner's sandbox. Jobs run one at a time. Each job is a fork of the process (`xkg.sandbox.guest.fork_server`)
+with its own Landlock domain, session and limits. When the job ends, its processes are killed and the scratch folders
+emptied. Jobs share the sandbox's namespaces, because no process inside the sandbox may create new namespaces.
+Successive jobs are therefore separated by their Landlock domains.
 
 If forking is not possible, each job runs in a separate sandbox. Forking requires Linux 6.12, modules that start no
 threads and share no memory, a script or `-c` as arguments, and xkg's own interpreter."""
@@ -134,7 +134,7 @@ class WarmRunner:
         return None
 
     def _kind(self, job: Job) -> _Kind:
-        """The properties that jobs must share to be forked from the same process."""
+        """Returns the properties that jobs must share to be forked from the same process."""
         site = None if job.site is None else job.site.resolve()
         limits = job.limits
         return site, limits.memory_mb, limits.disk_mb, limits.processes, tuple(self._modules(job))
@@ -159,7 +159,7 @@ class WarmRunner:
 
 
 class _LostError(Exception):
-    """The process ended, so the job's outcome is unknown."""
+    """Raised if the process ended, which leaves the job's outcome unknown."""
 
 
 class _Process:
@@ -225,7 +225,6 @@ class _Process:
         return watched.outcome(code, name, ("python", *job.arguments))
 
     def _receive(self) -> str:
-        """Returns the next message, or '' if the other end closed the socket or sent nothing in time."""
         if not select.select([self._control], [], [], _ENDING_SECONDS)[0]:
             return ""
         try:
@@ -234,7 +233,8 @@ class _Process:
             return ""
 
     def lives(self) -> bool:
-        """Whether the process is waiting for a job. False if the process has exited or sent unexpected data."""
+        """Returns whether the process is waiting for a job. Returns False if the process has exited or sent unexpected
+        data."""
         return self._opened.process.poll() is None and not select.select([self._control], [], [], 0)[0]
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs for sandboxed commands: each run gets one GPU, with the driver's device nodes and libraries.
+"""Gives sandboxed commands access to NVIDIA GPUs. Each run gets one GPU, with the driver's device nodes and libraries.
 
 A command sees only the node for its own GPU (`/dev/nvidia<N>`) and the shared nodes (`nvidiactl`, `nvidia-uvm`). The
 driver's libraries are mounted read-only at their installed paths."""
@@ -42,7 +42,7 @@ def names(devices: Sequence[str]) -> None:
 
 
 def nvidia_gpus() -> list[int]:
-    """The numbers of this machine's GPUs that have a driver."""
+    """Returns the numbers of this machine's GPUs that have a driver."""
     return sorted(int(found[1]) for place in DEV.glob("nvidia*") if (found := _NODE.fullmatch(place.name)))
 
 
@@ -77,7 +77,7 @@ def _gpu(number: int) -> Gpu:
 
 def _uuid(number: int) -> str | None:
     """Returns a name that identifies the GPU no matter how many others are visible. Returns None if only the number is
-    known; the only GPU visible inside the sandbox is then number 0."""
+    known. In that case, the only GPU visible inside the sandbox is number 0."""
     for place in DRIVER.glob("*/information"):
         with contextlib.suppress(OSError, ValueError):
             fields = dict(line.split(":", 1) for line in place.read_text().splitlines() if ":" in line)

@@ -1,10 +1,10 @@
-"""The sandbox's only network access: a proxy that connects only to allowed hosts, such as the package index or a
-repository's host.
+"""Runs a proxy that connects only to allowed hosts, such as the package index or a repository's host. The proxy is the
+sandbox's only network access.
 
-The proxy listens on a unix socket outside the sandbox; inside the sandbox, `guest.forward` forwards a loopback port to
-that socket. Without bubblewrap, the proxy listens on a loopback port. The proxy accepts `CONNECT host:port` (TLS stays
-end-to-end between the program and the host) and absolute `http://` requests, and stops after relaying a maximum total
-number of bytes."""
+The proxy listens on a unix socket outside the sandbox. Inside the sandbox, `guest.forward` forwards a loopback port to
+that socket. Without bubblewrap, the proxy listens on a loopback port. The proxy accepts `CONNECT host:port` and
+absolute `http://` requests. TLS stays end-to-end between the program and the host. The proxy stops after relaying a
+maximum total number of bytes."""
 
 import contextlib
 import functools
@@ -33,7 +33,7 @@ _SILENT = 120.0
 """Connections are closed after this many seconds without data from either end."""
 _TRIED_SECONDS = 3.0
 _PUBLIC = "https://pypi.org/simple"
-# The public index's file host, to which most mirrors also link.
+# This is the public index's file host, to which most mirrors also link.
 _PUBLIC_FILES = ("files.pythonhosted.org", 443)
 
 
@@ -63,8 +63,8 @@ def named_hosts(names: Iterable[str]) -> frozenset[Host]:
 
 
 def certificates() -> dict[str, Path]:
-    """Maps each environment variable that locates trusted certificates to this machine's certificate file. Empty if
-    there is no such file."""
+    """Maps each environment variable that locates trusted certificates to this machine's certificate file. Returns an
+    empty mapping if there is no such file."""
     known = (ssl.get_default_verify_paths().cafile, "/etc/ssl/certs/ca-certificates.crt")
     file = next((Path(place).resolve() for place in known if place and Path(place).exists()), None)
     return dict.fromkeys(("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), file) if file else {}
@@ -80,7 +80,7 @@ class Index:
 
     @property
     def public(self) -> bool:
-        """Whether the index is just PyPI."""
+        """Returns whether the index is just PyPI."""
         return self.variables == {"UV_DEFAULT_INDEX": _PUBLIC}
 
     def with_index(self, url: str) -> "Index":
@@ -91,7 +91,7 @@ class Index:
 
 @functools.cache
 def reachable(url: str) -> bool:
-    """Whether the host in a URL accepts connections. Checked once per process."""
+    """Returns whether the host in a URL accepts connections. Each URL is checked only once per process."""
     try:
         _connected(*_place(url), seconds=_TRIED_SECONDS).close()
     except OSError:
@@ -154,11 +154,11 @@ def registry_socket(
     """Yields a unix socket through which only `hosts` can be reached. If `public` is set, host names may resolve only
     to public internet addresses. Refused hosts are added to `refused`. `received` is called with the number of bytes
     relayed so far, from any thread."""
-    folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # a short path, because socket paths are limited to 108 bytes
+    folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # must be short: socket paths have at most 108 bytes
     path = folder / "registry"
     try:
         with _UnixProxy(str(path), _handler(hosts, max_bytes, refused, received, public=public)) as proxy:
-            path.chmod(0o666)  # the installer has a different uid; the folder's mode keeps other users out
+            path.chmod(0o666)  # the installer has a different uid, and the folder's mode keeps other users out
             with _serving(proxy):
                 yield path
     finally:
@@ -271,7 +271,7 @@ class _Handler(socketserver.BaseRequestHandler):
             return self._answer(client, "502 Bad Gateway")
         if tunnel:
             return self._join(client, server, b"HTTP/1.1 200 Connection established\r\n\r\n", b"")
-        # One request per connection, so that each request is checked.
+        # Allow only one request per connection, so that each request is checked.
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         headers = [h for h in rest.split(b"\r\n") if not h.lower().startswith((b"connection:", b"proxy-"))]
         request = [f"{method} {path} {version}".encode("latin-1"), b"Connection: close", *headers]
@@ -315,7 +315,8 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def _is_literal(host: str) -> bool:
-    """Whether a host is an IP address or this machine. Such hosts were listed explicitly, so they are allowed."""
+    """Returns whether a host is an IP address or this machine. Such hosts were listed explicitly, so they are
+    allowed."""
     try:
         ipaddress.ip_address(host.strip("[]"))
     except ValueError:
@@ -324,7 +325,7 @@ def _is_literal(host: str) -> bool:
 
 
 def _public_address(host: str, port: int) -> str:
-    """A public address of a host. Raises `OSError` if any of its addresses is not public."""
+    """Returns a public address of a host. Raises `OSError` if any of its addresses is not public."""
     found = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     if not found or not all(ipaddress.ip_address(each.partition("%")[0]).is_global for each in found):
         raise OSError(f"{host} is not on the public internet")

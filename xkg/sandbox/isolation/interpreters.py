@@ -43,18 +43,18 @@ class Interpreter(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """The platform tag of the interpreter's bytecode and compiled modules."""
+        """Returns the platform tag of the interpreter's bytecode and compiled modules."""
         return f"cpython-3{self.minor}-{sys.platform}-{platform.machine()}"
 
     @property
     def packages(self) -> str:
-        """The package folder's path in a virtual environment."""
+        """Returns the package folder's path in a virtual environment."""
         return f"lib/python{self.version}/site-packages"
 
 
 @functools.cache
 def own() -> Interpreter:
-    """The base interpreter of this process's virtual environment."""
+    """Returns the base interpreter of this process's virtual environment."""
     minor = sys.version_info.minor
     named = Path(sys.base_prefix) / "bin" / f"python3.{minor}"
     program = named if named.exists() else Path(sys.executable).resolve()
@@ -63,7 +63,7 @@ def own() -> Interpreter:
 
 
 def at(program: Path | None) -> Interpreter:
-    """The interpreter at this path, or xkg's own if the path is None. Raises `SandboxUnavailableError` if the
+    """Returns the interpreter at this path, or xkg's own if the path is None. Raises `SandboxUnavailableError` if the
     interpreter does not run."""
     return own() if program is None else _described(program)
 
@@ -82,8 +82,8 @@ def _described(program: Path) -> Interpreter:
 
 @functools.cache
 def installed() -> dict[str, Path]:
-    """The paths of other interpreters, by version ("3.8"): CPython versions found by uv, including pyenv's. Empty if uv
-    is missing. The search runs once per process."""
+    """Maps the versions of other interpreters, such as "3.8", to their paths. The search covers the CPython versions
+    found by uv, including pyenv's. Returns an empty mapping if uv is missing. The search runs once per process."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     # pyenv's shims run only the selected versions, and other shims take a second to fail.
     path = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).name != "shims"]
@@ -122,7 +122,7 @@ def download(version: str) -> Path | None:
 
 @functools.cache
 def uv_program() -> Path:
-    """The path of the uv executable."""
+    """Returns the path of the uv executable."""
     import uv
 
     return Path(uv.find_uv_bin()).resolve()

@@ -1,12 +1,12 @@
-"""The Landlock runner, for machines without bubblewrap. This runner uses Landlock rules and denied system calls instead
-of namespaces.
+"""Runs jobs under Landlock, on machines without bubblewrap. This runner uses Landlock rules and denied system calls
+instead of namespaces.
 
 The job may read the files that it needs (the interpreter, the system's libraries, its packages) and write to its
 scratch folder. The job cannot read any other file, create a socket, or signal, trace or inspect processes other than
-its own. `xkg.sandbox.guest.launch` is the job's first process; `xkg.sandbox.guest.supervisor` ends every process that
-the job leaves running. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the system call
-filter denies operations that Landlock does not cover. The denied operations are changes to file modes, owners, times
-and attributes, changes to process priorities and limits, and, on old kernels, signals and truncation."""
+its own. `xkg.sandbox.guest.launch` is the job's first process, and `xkg.sandbox.guest.supervisor` ends every process
+that the job leaves running. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the system
+call filter denies operations that Landlock does not cover. The denied operations are changes to file modes, owners,
+times and attributes, changes to process priorities and limits, and, on old kernels, signals and truncation."""
 
 import contextlib
 import json
@@ -63,8 +63,8 @@ _SOCKETS = (
     Denied("bind"),
     *(Denied("socketpair", 1, value=kind, mask=0xF) for kind in (2, 3)),
 )
-# For programs that use a proxy on a loopback port. TCP sockets may connect, but only to that port, which Landlock
-# enforces.
+# These rules are for programs that use a proxy on a loopback port. TCP sockets may connect, but only to that port,
+# which Landlock enforces.
 _SOCKETS_BUT_TCP = (
     *(Denied("socket", 1, value=kind, mask=0xF) for kind in (2, 3, 5)),
     Denied("bind"),
@@ -92,9 +92,9 @@ _TRUNCATION = (
     Denied("open", 1, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
     Denied("openat", 2, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
 )
-# Landlock allows these changes even to read-only files: times and attributes if the file's mode allows it, and modes
-# and owners if the caller owns the file. Copying a file ends by setting the copy's mode and times, so the filter makes
-# these calls appear to succeed.
+# Landlock allows these changes even to read-only files. Times and attributes can be changed if the file's mode allows
+# it, and modes and owners if the caller owns the file. Copying a file ends by setting the copy's mode and times, so the
+# filter makes these calls appear to succeed.
 _METADATA = (
     *(Denied(call, answer="pretended") for call in ("utime", "utimes", "futimesat", "utimensat")),
     *(Denied(f"{kind}{call}xattr") for kind in ("", "l", "f") for call in ("set", "remove")),
@@ -312,8 +312,8 @@ def _uid(*, lasting: bool) -> int | None:
 
 
 def _closed(places: list[Path]) -> bool:
-    """Whether any of these folders is closed to other users. Raises `SandboxUnavailableError` if this process lacks the
-    capability to enter a closed folder."""
+    """Returns whether any of these folders is closed to other users. Raises `SandboxUnavailableError` if this process
+    lacks the capability to enter a closed folder."""
     for place in places:
         for folder in (place, *place.parents):
             if not folder.stat().st_mode & 0o001:
@@ -324,9 +324,9 @@ def _closed(places: list[Path]) -> bool:
 
 
 def _processes(limits: Limits, uid: int | None) -> int:
-    """The value for the kernel's process limit, which counts all threads with the same uid. With a separate uid, only
-    the threads of the job and its supervisor count. For an ordinary user, the value also covers the user's other
-    threads and a margin for other jobs; the watchdog then counts the job's processes instead."""
+    """Returns the value for the kernel's process limit, which counts all threads with the same uid. With a separate
+    uid, only the threads of the job and its supervisor count. For an ordinary user, the value also covers the user's
+    other threads and a margin for other jobs. The watchdog then counts the job's processes instead."""
     if uid is not None:
         return limits.processes + 1
     mine = 0
@@ -341,7 +341,6 @@ def _processes(limits: Limits, uid: int | None) -> int:
 
 
 def _paths(room: Path, *others: Interpreter) -> Iterator[tuple[str, int]]:
-    """Yields the paths that a job may access, with the access rights to each path."""
     interpreters = (own(), *others)
     hidden = [folder.resolve() for interpreter in interpreters for folder in interpreter.hidden]
     prefixes = {interpreter.prefix.resolve() for interpreter in interpreters if interpreter.prefix != Path("/usr")}

@@ -52,7 +52,7 @@ _LIMITED = (
 
 
 def compiler_files() -> tuple[Path, ...]:
-    """The folders that compilers read, in addition to the libraries that are visible to every program."""
+    """Returns the folders that compilers read, in addition to the libraries that are visible to every program."""
     return tuple(Path(name) for name in _COMPILER_FILES if Path(name).exists())
 
 
@@ -82,14 +82,15 @@ class Program:
 
     @property
     def reads_all(self) -> bool:
-        """Whether the command may read everything in its folders that root could read."""
+        """Returns whether the command may read everything in its folders that root could read."""
         return self.trusted and not self.writes and not self.hosts
 
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """`output` is the program's stdout, `stderr` the end of its stderr, and `refused` the hosts blocked by the proxy.
-    `omitted` is the number of bytes cut from the middle of stdout, at `output[Program.ends]`."""
+    """The result of running a program. `output` is the program's stdout, `stderr` the end of its stderr, and `refused`
+    the hosts blocked by the proxy. `omitted` is the number of bytes cut from the middle of stdout, at
+    `output[Program.ends]`."""
 
     ended: Ended
     exit_code: int | None
@@ -107,7 +108,7 @@ class ProgramResult:
 
 @functools.cache
 def wall() -> Wall | None:
-    """The runner that confines programs on this machine, after a trial run; None if no runner works. The runner is
+    """Returns the runner that confines programs on this machine, or None if no runner passes a trial run. The runner is
     chosen once per process, so no input can weaken the confinement."""
     trial = Program(("/usr/bin/true",), Path("/usr/bin"), Limits(seconds=20))
     for name in ("bubblewrap", "landlock") if platform.system() == "Linux" else ():
@@ -172,7 +173,6 @@ def lend(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _through_port(program: Program, refused: set[str]) -> Iterator[tuple[Program, int | None]]:
-    """Yields the program with variables for its proxy, and the proxy's port."""
     if not program.hosts:
         yield program, None
         return
@@ -183,7 +183,6 @@ def _through_port(program: Program, refused: set[str]) -> Iterator[tuple[Program
 
 
 def _confined(program: Program, folder: str) -> Confined:
-    """The program as a confined command, with the program's folder mounted as `folder`."""
     mounts = [Mount(program.folder, folder), *(Mount(path, str(path)) for path in program.reads)]
     return Confined(
         program.command,

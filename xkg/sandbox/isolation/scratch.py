@@ -15,7 +15,8 @@ _LONGEST_ARGUMENT, _LONGEST_ARGUMENTS = 1 << 17, 1 << 20
 
 
 def relative(name: str) -> PurePosixPath:
-    """The path of a job's file in its scratch folder. Raises `UnsafeInputError` for a path outside the folder."""
+    """Returns the path of a job's file in its scratch folder. Raises `UnsafeInputError` for a path outside the
+    folder."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
         raise UnsafeInputError(f"the job's file {name!r} is outside its scratch folder; use a relative path")
@@ -47,8 +48,8 @@ def fill(folder: Path, files: Mapping[str, str], owner: int | None = None) -> No
 
 
 def disk_usage(folder: Path, processes: Iterable[int], limit: int) -> int:
-    """Bytes on disk below `folder`, counting at least one block per entry, plus deleted files that `processes` keep
-    open. Returns more than `limit` if a folder cannot be read (no permission, path too long)."""
+    """Returns the number of bytes on disk below `folder`, counting at least one block per entry, plus deleted files
+    that `processes` keep open. Returns more than `limit` if a folder cannot be read (no permission, path too long)."""
     total = 0
     folders = [str(folder)]
     while folders and total <= limit:

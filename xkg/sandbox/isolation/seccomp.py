@@ -16,7 +16,7 @@ from typing import Any, Literal
 from xkg.errors import SandboxUnavailableError
 
 _FORBIDDEN = (
-    # other processes
+    # calls that affect other processes
     "ptrace",
     "process_vm_readv",
     "process_vm_writev",
@@ -24,7 +24,7 @@ _FORBIDDEN = (
     "process_mrelease",
     "pidfd_getfd",
     "kcmp",
-    # namespaces and mounts
+    # calls that change namespaces and mounts
     "unshare",
     "setns",
     "mount",
@@ -64,7 +64,7 @@ _FORBIDDEN = (
     "remap_file_pages",
     "migrate_pages",
     "move_pages",
-    # machine-wide settings
+    # calls that change machine-wide settings
     "init_module",
     "finit_module",
     "delete_module",
@@ -134,8 +134,8 @@ class Denied:
     answer: Literal["refused", "absent", "pretended"] = "refused"
 
 
-# Calls that affect other processes with the same uid, unless a namespace hides these processes. 0 is the process
-# itself.
+# These calls affect other processes with the same uid, unless a namespace hides these processes. The argument 0 means
+# the calling process itself.
 OTHER_PROCESSES = (
     Denied("prlimit64", 0),
     Denied("setpriority", 0),
@@ -161,9 +161,9 @@ def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
             number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
         except ValueError:
             number = -1
-        if number == -1:  # unknown to this version of libseccomp
+        if number == -1:  # this version of libseccomp does not know the call
             number = _NUMBERS.get(name, -1)
-        if number >= 0:  # negative if this architecture does not have the call
+        if number >= 0:  # the number is negative if this architecture lacks the call
             rules.add_rule(action, number, *arguments)
 
     for name in (*_FORBIDDEN, *_UNCHARGED):
@@ -196,7 +196,7 @@ def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
     return _exported(rules)
 
 
-# Calls needed by a process that only computes: memory, time, and descriptors that are already open.
+# A process that only computes needs these calls for memory, time, and descriptors that are already open.
 _COMPUTING = (
     "read readv recvfrom recvmsg write writev sendto sendmsg poll ppoll select pselect6"
     " close close_range fstat fstat64 lseek _llseek"
@@ -217,9 +217,9 @@ def computing_only() -> bytes:
     pyseccomp = _library()
     rules = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
     for name in _COMPUTING:
-        with contextlib.suppress(ValueError):  # a call unknown to this architecture or this version of libseccomp
+        with contextlib.suppress(ValueError):  # this architecture or this version of libseccomp may not have the call
             rules.add_rule(pyseccomp.ALLOW, name)
-    # a process may only change its own limits
+    # A process may only change its own limits.
     rules.add_rule(pyseccomp.ALLOW, "prlimit64", pyseccomp.Arg(0, pyseccomp.EQ, 0))
     return _exported(rules)
 

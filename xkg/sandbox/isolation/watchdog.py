@@ -5,9 +5,9 @@ Memory usage is read from /proc as resident plus swapped pages, and summed over 
 sum counts pages shared by forks more than once. If the sum exceeds the limit, proportional sizes (PSS) are used
 instead, which count shared pages once. The watchdog polls every 20 ms, or less often if a poll takes more than 2 ms.
 Between two polls, a job can exceed its limit by about 40 MB per core (at 2 GB/s), and by more on a busy machine. Files
-in the sandbox's in-memory file systems are not counted, because those file systems have size limits. Kernel memory
-(socket and pipe buffers, page tables, inodes of empty files) is limited only by the kernel itself and by the limits on
-processes and open files."""
+in the sandbox's in-memory file systems are not counted, because those file systems have size limits. Kernel memory,
+such as socket buffers and page tables, is limited only by the kernel itself and by the limits on processes and open
+files."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ from xkg.sandbox.runner import Limits, Outcome
 
 _INTERVAL = 0.02
 _FIRST_INTERVAL = 0.005
-# Output longer than this multiple of the kept size is considered endless; even a verbose training loop prints less.
+# Output longer than this multiple of the kept size is considered endless. Even a verbose training loop prints less.
 ENDLESS = 64
 _COMMAND_LENGTH = 2000
 
@@ -154,7 +154,8 @@ def descendants(root: int) -> list[int]:
 
 
 def memory_of(processes: list[int], limit: int) -> int:
-    """The memory used by `processes` in bytes: resident plus swapped, or proportional if that sum exceeds `limit`."""
+    """Returns the memory used by `processes`, in bytes. Resident and swapped pages are summed. If the sum exceeds
+    `limit`, proportional sizes are summed instead."""
     sizes = {process: _status_bytes(process) for process in processes}
     if sum(sizes.values()) <= limit:
         return sum(sizes.values())
@@ -208,7 +209,7 @@ def kill_tree(process: int) -> None:
 
 
 class Tail:
-    """The last `size` bytes of a stream, and the stream's total length."""
+    """Keeps the last `size` bytes of a stream, and counts all its bytes."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -1,3 +1,3 @@
-"""Builds environments: turns the imports in code into a folder of wheels.
+"""Builds environments by turning the imports in code into a folder of wheels.
 
-May import: isolation, and the layers below sandbox."""
+This package may import `isolation` and the layers below `sandbox`."""

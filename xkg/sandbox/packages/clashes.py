@@ -30,8 +30,8 @@ _CLASHES = (
 
 
 def clash_bounds(versions: Mapping[str, str]) -> list[str]:
-    """The requirements that a set of packages (name → version) violates, such as `numpy<2` for torch 2.0 and NumPy
-    2.1."""
+    """Returns the requirements that a set of packages violates, such as `numpy<2` for torch 2.0 and NumPy 2.1.
+    `versions` maps package names to versions."""
     return sorted(
         {
             f"{other}<{first}"

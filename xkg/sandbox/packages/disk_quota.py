@@ -49,7 +49,7 @@ def quota(folder: Path, settings: EnvironmentSettings) -> Quota:
 
 @contextlib.contextmanager
 def in_use(environment: Environment) -> Iterator[None]:
-    """Context manager that keeps this and other processes from removing an environment while it is active."""
+    """Keeps this and other processes from removing an environment until the context ends."""
     if environment.site is None:
         yield
         return
@@ -62,19 +62,19 @@ def in_use(environment: Environment) -> Iterator[None]:
 
 @contextlib.contextmanager
 def planning(folder: Path) -> Iterator[None]:
-    """Context manager that keeps this and other processes from removing files that plans refer to (uv's cache, built
-    wheels)."""
+    """Keeps this and other processes from removing files that plans refer to (uv's cache, built wheels) until the
+    context ends."""
     folder.mkdir(parents=True, exist_ok=True)
     with file_lock(folder / _PLANNING, shared=True):
         yield
 
 
 def prune(folder: Path, keep_mb: int) -> list[str]:
-    """Frees disk space until the remaining files take up at most `keep_mb` MB. First removes uv's cache, then built and
-    unpacked wheels that no environment uses, then the least recently requested environments with their wheels. Keeps
-    environments that are in use or were requested in the last ten minutes, and keeps the cache and built wheels while
-    any process is planning. The caller must ensure that no installation is running. Returns the hashes of removed
-    environments."""
+    """Frees disk space until the remaining files take up at most `keep_mb` MB. Removes uv's cache first. The next to go
+    are built and unpacked wheels that no environment uses, then the least recently requested environments with their
+    wheels. Keeps environments that are in use or were requested in the last ten minutes. Also keeps the cache and built
+    wheels while any process is planning. The caller must ensure that no installation is running. Returns the hashes of
+    removed environments."""
     homes = [home for home in folder.glob("*") if re.fullmatch(r"[0-9a-f]{16}", home.name)]
     homes.sort(key=lambda home: home.stat().st_mtime, reverse=True)
     removed: list[str] = []
@@ -117,7 +117,7 @@ def _free(home: Path) -> bool:
 
 
 def _linked(wheel: Path) -> bool:
-    """Whether an environment contains files from this unpacked wheel."""
+    """Returns whether an environment contains files from this unpacked wheel."""
     for parent, _, names in os.walk(wheel):
         for name in names:
             return (Path(parent) / name).lstat().st_nlink > 1
@@ -125,7 +125,7 @@ def _linked(wheel: Path) -> bool:
 
 
 def _total(folder: Path) -> int:
-    """The size of a folder in bytes. Files with several hard links count once."""
+    """Returns the size of a folder in bytes. Files with several hard links count once."""
     sizes: dict[int, int] = {}
     for parent, _, names in os.walk(folder):
         for name in names:

@@ -1,4 +1,5 @@
-"""Installs packages for code from papers: turns import names into one folder of wheels, created inside the sandbox.
+"""Installs packages for code from papers. Import names become one folder of wheels, which is created inside the
+sandbox.
 
 `installer` runs uv in the sandbox. The sandbox's only network access is a socket to `host_proxy`, which connects only
 to the package index. Only wheels are installed, and none of their code is run. A wheel's size and top-level names are
@@ -62,13 +63,13 @@ another."""
 
 
 def environments_folder(settings: EnvironmentSettings) -> Path:
-    """The environments folder, which all of this user's graphs share."""
+    """Returns the environments folder, which all of this user's graphs share."""
     return settings.folder or user_cache_folder() / "environments"
 
 
 @dataclass(frozen=True)
 class _Request:
-    """A request for an environment. The requirement lines are `declared` followed by `lines`; `versions` are Python
+    """A request for an environment. The requirement lines are `declared` followed by `lines`. `versions` are Python
     versions. Packages are chosen as of the day `written`, or as of a later day that suits the interpreter, unless
     `exact` is set."""
 
@@ -80,7 +81,6 @@ class _Request:
     exact: bool = False
 
     def hints(self, interpreter: Interpreter) -> dict[str, str]:
-        """The requirement lines that apply to an interpreter, by package."""
         hints = version_hints(self.declared, interpreter.full) | version_hints(self.lines, interpreter.full)
         hints.pop(python_choice.PYTHON, None)
         return hints
@@ -96,13 +96,13 @@ class UvEnvironments:
     wheels for xkg's version, a better matching installed interpreter is used. Packages without a wheel for any
     interpreter are built from source.
 
-    Unpinned packages get versions from the half-year in which the code was written, or from the time when the Python
-    version first had wheels, if that time is later. For example, code from 2023 gets NumPy from 2023. If the newest
+    Unpinned packages get versions from the half-year in which the code was written. If the Python version first had
+    wheels later, versions from that time are used. For example, code from 2023 gets NumPy from 2023. If the newest
     versions satisfy more imports, xkg instead uses versions from the first day on which all these imports are
     available.
 
     `make` accepts top-level import names that the repository does not provide itself. `Environment.missing` lists
-    unavailable imports with reasons; all other imports are installed. Declared packages are also installed if they are
+    unavailable imports with reasons. All other imports are installed. Declared packages are also installed if they are
     compatible, and otherwise listed in a note. Raises `PackagesError` only if the folder cannot be written. Several
     processes can choose versions at the same time, but installations run one after another."""
 
@@ -177,7 +177,6 @@ class UvEnvironments:
 
     @functools.cached_property
     def _in_image(self) -> str | None:
-        """The tag of the container image's only interpreter."""
         if not isinstance(self._runs.sandbox, ContainerRunner):
             return None
         outcome = self._runs.sandbox.confine(Confined((IMAGE_PYTHON, "-c", _TAG), Limits()))
@@ -191,7 +190,6 @@ class UvEnvironments:
         return self._in_image or interpreter.tag
 
     def _others(self) -> Mapping[str, Path]:
-        """The other interpreters on this machine that can run code, by version."""
         return {} if self._in_image else installed()
 
     def _first(self, versions: SpecifierSet) -> tuple[Interpreter, tuple[str, ...]]:
@@ -251,7 +249,7 @@ class UvEnvironments:
         return environment.model_copy(update={"site": self._folder / environment.hash / "site"})
 
     def _is_there(self, digest: str) -> bool:
-        """Whether a set is installed. Also marks the set as just requested."""
+        """Returns whether a set is installed. If it is, marks the set as just requested."""
         home = self._folder / digest
         if not (home / "site").is_dir():
             return False
@@ -277,7 +275,7 @@ class UvEnvironments:
             present = {wheel.name for wheel in plan.wheels}
             versions = Counter(pin.partition("==")[0] for pin in tried)
             sources: dict[str, Source] = {}
-            # Sources for versions that the repository asks for replace others.
+            # Versions that the repository asks for come last, so that they replace others.
             for offer in sorted(plan.offers, key=lambda offer: offer.line in hints.values()):
                 source = offer.source
                 if source is None or offer.is_outdated or (offer.pythons and source.name in present):
@@ -309,7 +307,6 @@ class UvEnvironments:
             yield at(here[version])
 
     def _tools(self, lines: Sequence[str], day: str, interpreter: Interpreter) -> Environment:
-        """Returns an environment with the packages needed for a source build."""
         if not lines:
             return _empty(interpreter)
         request = _Request({}, (), tuple(lines), day or None, exact=True)
@@ -402,7 +399,6 @@ class UvEnvironments:
         )
 
     def _key(self, wheel: Locked, interpreter: Interpreter) -> str:
-        """The store key for a wheel that is unpacked and compiled for this interpreter."""
         text = f"{self._tag(interpreter)} {wheel.pin} {wheel.sha256 or wheel.url}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -425,7 +421,7 @@ class UvEnvironments:
 
 @functools.cache
 def _version() -> str:
-    """A hash of the modules and tables that choose packages, so that a new version of xkg does not reuse old
+    """Returns a hash of the modules and tables that choose packages, so that a new version of xkg does not reuse old
     answers."""
     files = sorted(file for file in Path(__file__).parent.iterdir() if file.is_file())
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
@@ -445,14 +441,14 @@ def on_cpu(environment: Environment) -> Environment:
 
 
 def _lacks(plan: Plan, request: _Request) -> tuple[int, int]:
-    """The numbers of imports and of requested versions that a plan cannot satisfy."""
     pins = [wheel.pin for wheel in plan.wheels]
     others = list(version_differences(request.hints(at(plan.python)), pins))
     return len(plan.missing), len(others) + len(plan.left_out)
 
 
 def set_hash(wheels: Sequence[str] | Iterator[str], python: str | None = None) -> str:
-    """Returns the id of a resolved set for an interpreter tag (xkg's own by default): 16 hex digits."""
+    """Returns the id of a resolved set for an interpreter tag (xkg's own by default). The id consists of 16 hex
+    digits."""
     return hashlib.sha256("\n".join([python or own().tag, *sorted(wheels)]).encode()).hexdigest()[:16]
 
 
@@ -474,8 +470,8 @@ def _version_notes(
 def newest_of(written: str | None, interpreter: Interpreter | None = None) -> str | None:
     """Returns the last day whose packages suit code written on the day `written`. This day is the end of the code's
     half-year, so that repositories from the same period share their large packages. For code older than the
-    interpreter's Python version, the day is half a year after that version's release, when most packages had wheels for
-    the version. None if `written` is unknown."""
+    interpreter's Python version, the day is half a year after that version's release. By then, most packages had wheels
+    for the version. Returns None if `written` is unknown."""
     interpreter = interpreter or own()
     try:
         day = date.fromisoformat(written or "")

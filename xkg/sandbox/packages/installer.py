@@ -3,10 +3,10 @@ inside the sandbox, uses only the standard library, and runs no package code.
 
 python -c 'from xkg.sandbox.packages.installer import main; main()' request.json
 
-`request["mode"]` is `plan` (imports and declared packages → locked wheels and missing imports), `install` (locked
-wheels → folder, through a store in which each wheel is unpacked and compiled once) or `fetch` (a source distribution →
-its file and its build requirements). The answer is written as JSON to `request["answer"]`, with the fields of
-`plan.Plan`, `plan.Done` or `plan.Fetched`."""
+`request["mode"]` is `plan`, `install` or `fetch`. `plan` turns imports and declared packages into locked wheels and a
+list of missing imports. `install` installs locked wheels in a folder, through a store in which each wheel is unpacked
+and compiled once. `fetch` downloads a source distribution and reads its build requirements. The answer is written as
+JSON to `request["answer"]`, with the fields of `plan.Plan`, `plan.Done` or `plan.Fetched`."""
 
 import contextlib
 import json
@@ -26,8 +26,8 @@ from xkg.sandbox.packages.source_files import build_requirements, fetched
 from xkg.sandbox.packages.uv_pip import Uv, name_of
 from xkg.sandbox.packages.wheels import Contents, Failed, Unreachable, Wheel, contents, lacks, member
 
-# A wheel that contains conda-forge's table of import names, which its bots generate from packages. The version is
-# pinned so that equal requests get equal answers.
+# This wheel contains conda-forge's table of import names, which its bots generate from packages. The version is pinned
+# so that equal requests get equal answers.
 _NAMES = ("conda-pypi==0.13.1", "conda_pypi/grayskull_pypi_mapping.json")
 _MAX_OTHERS = 100
 _SMALL = 4 << 20
@@ -55,7 +55,8 @@ def compile_all(folder: str, interpreter: str) -> None:
 
 
 def _megabytes(size: int) -> str:
-    """A size in megabytes, rounded up so that a size above the limit is never printed as equal to the limit."""
+    """Formats a size in megabytes. The size is rounded up, so that a size above the limit is never printed as equal to
+    the limit."""
     step = 10 if size < 1000 << 20 else 100
     return f"{-(-size // (step << 20)) * step:,}"
 
@@ -63,7 +64,7 @@ def _megabytes(size: int) -> str:
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
     """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions
     available to `dated`. If `uv` provides more imports, uses versions from the first day on which all these imports are
-    available. Raises `Unreachable`."""
+    available. Raises `Unreachable` if the registry cannot be reached."""
     wanted = [Wanted(module, name, "", guessed, tuple(used)) for module, name, guessed, used in request["wanted"]]
     wanted = with_known_distributions(wanted, request["hints"], uv)
     asked_of = [each for each in (dated, uv) if each]
@@ -123,7 +124,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
             del missing[module]
     wanted, lost = resolvable([want for want in wanted if want not in unprovided], uv)
     missing |= lost
-    # Requested versions of packages that are installed only as dependencies.
+    # Apply requested versions to packages that are installed only as dependencies.
     names = {wheel.name for wheel in closure(wanted)}
     asked = [Wanted("", name_of(hint), hint) for hint in others if name_of(hint) in names - {hint}]
     indirect |= {want.distribution: want for want in _together(asked, aside, wanted)[0] if want.hint}
@@ -157,7 +158,8 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
 
 def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: Uv) -> None:
     """Adds dependencies to `without_wheel` if their missing wheels prevent the newest version of a package from being
-    installed. For example, uv chooses an old hydra-core that does not need antlr4. Raises `Unreachable`."""
+    installed. For example, uv chooses an old hydra-core that does not need antlr4. Raises `Unreachable` if the registry
+    cannot be reached."""
     chosen = {wheel.name: wheel for wheel in wheels}
     free = {want.distribution: want for want in wanted if want.hint in ("", want.distribution)}
     for newest in _available(sorted(free), uv):
@@ -177,7 +179,8 @@ def offers(request: dict[str, Any], asked: Sequence[Uv]) -> list[dict[str, Any]]
 
 def with_known_distributions(wanted: Sequence[Wanted], hints: Mapping[str, str], uv: Uv) -> list[Wanted]:
     """Returns `wanted` with the repository's required versions, and with guessed distributions replaced using
-    conda-forge's table. Distributions that the repository requires take precedence. Raises `Unreachable`."""
+    conda-forge's table. Distributions that the repository requires take precedence. Raises `Unreachable` if the
+    registry cannot be reached."""
     table = known_names(uv) if any(want.guessed for want in wanted) else {}
     resolved = []
     for want in wanted:
@@ -190,7 +193,8 @@ def with_known_distributions(wanted: Sequence[Wanted], hints: Mapping[str, str],
 
 
 def known_names(uv: Uv) -> dict[str, list[str]]:
-    """conda-forge's table (import name → distributions). Empty if the registry does not contain the table."""
+    """Returns conda-forge's table, which maps import names to distributions. Returns an empty table if the registry
+    does not contain the table."""
     requirement, path = _NAMES
     cached = Path(uv.cache, f"{requirement}.json")
     with contextlib.suppress(OSError, ValueError):
@@ -213,7 +217,7 @@ def known_names(uv: Uv) -> dict[str, list[str]]:
 def unprovided_imports(
     wanted: Sequence[Wanted], wheels: Sequence[Wheel], inspected: Mapping[Wheel, Contents]
 ) -> dict[Wanted, str]:
-    """The imports in `wanted` that the wheels do not provide, with the reasons. For example, a wheel may be an
+    """Returns the imports in `wanted` that the wheels do not provide, with the reasons. For example, a wheel may be an
     unrelated project with the same name."""
     modules = {wheel: inspected[wheel].modules for wheel in wheels}
     provided = frozenset().union(*(found or () for found in modules.values()))
@@ -232,7 +236,7 @@ def unprovided_imports(
 
 
 def providers(wanted: Iterable[Wanted], wheels: Sequence[Wheel], inspected: Mapping[Wheel, Contents]) -> dict[str, str]:
-    """The pin of the wheel that provides each import, preferably from the import's own distribution."""
+    """Returns the pin of the wheel that provides each import, preferably from the import's own distribution."""
     found: dict[str, str] = {}
     for want in wanted:
         having = [wheel for wheel in wheels if want.module in (inspected[wheel].modules or ())]
@@ -249,7 +253,7 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
     """Returns a large subset of `wanted` that resolves together, and the reasons for dropping the other imports.
     Prefers the versions required by the repository, then the next later versions that resolve, then any version. For an
     old Python, the next later versions are closer to the required versions than the newest. If some packages would be
-    lost, drops all version requirements. Raises `Unreachable`."""
+    lost, drops all version requirements. Raises `Unreachable` if the registry cannot be reached."""
     together, lost = _together(wanted, uv)
     possible = [want._replace(hint="") for want in wanted if want.module not in lost or not _why_not([want], uv)]
     if len(possible) > len(together) and not _why_not(possible, uv):
@@ -276,7 +280,8 @@ def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -
 
 
 def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
-    """Returns the available wheels for the requirements, without wheels for dependencies. Raises `Unreachable`."""
+    """Returns the available wheels for the requirements, without wheels for dependencies. Raises `Unreachable` if the
+    registry cannot be reached."""
     try:
         return uv.resolve(lines, "--no-deps") if lines else []
     except Unreachable:
@@ -299,7 +304,8 @@ def _later(want: Wanted, uv: Uv) -> list[Wanted]:
 
 
 def _why_not(wanted: Sequence[Wanted], uv: Uv) -> str:
-    """The reason why these requirements do not resolve together, or ''. Raises `Unreachable`."""
+    """Returns the reason why these requirements do not resolve together, or ''. Raises `Unreachable` if the registry
+    cannot be reached."""
     try:
         if wanted:
             uv.resolve(requirements(wanted))
@@ -335,7 +341,6 @@ def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
 
 
 def _link(wheel: Path, target: Path) -> None:
-    """Links the files of an unpacked wheel into a folder, keeping existing files."""
     for parent, folders, names in os.walk(wheel):
         place = target / Path(parent).relative_to(wheel)
         for name in folders:

@@ -1,5 +1,5 @@
-"""Runs the installer, in the sandbox (with a socket to `host_proxy` as its only network access) or as a plain
-process."""
+"""Runs the installer in the sandbox or as a plain process. In the sandbox, a socket to `host_proxy` is its only network
+access."""
 
 import contextlib
 import functools
@@ -35,7 +35,7 @@ _MOST_ANSWERED = 16 << 20
 # uv retries once, and waits this many seconds for data.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
-# The modules that run in the sandbox. These modules form a package without `__init__`, so nothing else is imported from
+# These modules run in the sandbox. These modules form a package without `__init__`, so nothing else is imported from
 # xkg.
 _SENT = (
     "guest/forward",
@@ -61,7 +61,7 @@ class InstallerRuns:
         self._contained = not isinstance(runner, UnsafeSubprocessRunner)
 
     def cpu_index(self) -> str | None:
-        """The index for PyTorch's CPU builds, if enabled and reachable."""
+        """Returns the index for PyTorch's CPU builds, or None if it is not enabled or not reachable."""
         url: str | None = self._settings.cpu_index
         if url in ("auto", "none"):
             url = PYTORCH_CPU if url == "auto" and configured_index().public else None
@@ -151,7 +151,6 @@ class InstallerRuns:
         return _trouble(outcome.ended, outcome.output)
 
     def _progress(self, installing: Installing) -> Callable[[int], None]:
-        """Returns a callback that sends a notification after every 5% of a download."""
         step = max(1, installing.total_mb // 20)
         told = 0
 

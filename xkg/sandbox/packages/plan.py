@@ -1,4 +1,4 @@
-"""Data for installations: the wheels in a resolved set, and the installation progress."""
+"""Defines data types for the wheels in a resolved set and for the installation progress."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -39,7 +39,7 @@ class Locked(_Distribution):
 
     @property
     def line(self) -> str:
-        """A requirements file line that pins exactly this wheel."""
+        """Returns a requirements file line that pins exactly this wheel."""
         return f"{self.name} @ {self.url}" + (f" --hash=sha256:{self.sha256}" if self.sha256 else "")
 
 
@@ -59,13 +59,13 @@ class Offer(Value):
 
     @cached_property
     def pythons(self) -> tuple[str, ...]:
-        """The Python versions that have a wheel for this machine, latest first."""
+        """Returns the Python versions that have a wheel for this machine, latest first."""
         return tuple(version for version in VERSIONS if self._tags & _tags(version))
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the package has compiled code that is older than all supported Python versions, and therefore does
-        not compile for them."""
+        """Returns whether the package has compiled code that is older than all supported Python versions, and therefore
+        does not compile for them."""
         systems = {tag.platform for tag in _tags(VERSIONS[0])} - {"any"}
         return not self.pythons and any(tag.platform in systems for tag in self._tags)
 
@@ -80,16 +80,16 @@ class Offer(Value):
 
 @cache
 def _tags(version: str) -> frozenset[Tag]:
-    """The tags of wheels for a Python version ("3.8") on this machine."""
     python = (3, int(version.partition(".")[2]))
     return frozenset((*cpython_tags(python), *compatible_tags(python, f"cp3{python[1]}")))
 
 
 class Plan(Value):
-    """The wheels to install. Versions are from the day `day`. If `day` is '', the newest versions are used, because the
-    newest versions satisfy more imports. `provided` maps each import to the pin of the wheel that provides it.
-    `left_out` maps each declared package that is not installed to the reason. `offers` lists alternatives for
-    requirements that no wheel satisfies. `incomplete` and `python` have the same meaning as in `Environment`."""
+    """The wheels to install, and the reasons for any missing packages. Versions are from the day `day`. If `day` is '',
+    the newest versions are used, because these satisfy more imports. `provided` maps each import to the pin of the
+    wheel that provides it. `left_out` maps each declared package that is not installed to the reason. `offers` lists
+    alternatives for requirements that no wheel satisfies. `incomplete` and `python` have the same meaning as in
+    `Environment`."""
 
     wheels: tuple[Locked, ...]
     missing: dict[str, str]

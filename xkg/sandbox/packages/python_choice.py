@@ -17,7 +17,8 @@ _SUPPORTED_BY_UV = 8
 
 
 def asked(hint: str | None) -> SpecifierSet:
-    """The Python versions that a requirement line for `python` allows, or all versions if there is no such line."""
+    """Returns the Python versions that a requirement line for `python` allows, or all versions if there is no such
+    line."""
     try:
         return Requirement(hint or PYTHON).specifier
     except InvalidRequirement:
@@ -25,28 +26,28 @@ def asked(hint: str | None) -> SpecifierSet:
 
 
 def allowed(versions: Iterable[str], specifier: SpecifierSet) -> list[str]:
-    """The versions (such as "3.8") for which a specifier allows a late patch release."""
+    """Returns the versions (such as "3.8") for which a specifier allows a late patch release."""
     return [version for version in versions if specifier.contains(f"{version}.20")]
 
 
 def wanted(specifier: SpecifierSet) -> str | None:
-    """The version to install for a specifier. If the specifier has an upper bound, this is the last version before the
-    bound. Otherwise, the first allowed version is used, because it has the most wheels. None if no version is
-    allowed."""
+    """Returns the version to install for a specifier. If the specifier has an upper bound, this is the last version
+    before the bound. Otherwise, the first allowed version is used, because it has the most wheels. Returns None if no
+    version is allowed."""
     fitting = allowed(VERSIONS, specifier)
     return next(iter(fitting if VERSIONS[0] not in fitting else fitting[::-1]), None)
 
 
 def first_day(minor: int) -> str:
-    """The day by which the numerical packages had wheels for a Python version. Packages from that day have removed the
-    fewest APIs that older code uses."""
+    """Returns the day by which the numerical packages had wheels for a Python version. Packages from that day have
+    removed the fewest APIs that older code uses."""
     # Since 3.9, Python versions are released every October (PEP 602).
     return date(2011 + minor, 12, 1).isoformat()
 
 
 def version_of(written: str | None) -> str | None:
-    """The latest supported Python version that had packages when the code was written, if that version is older than
-    xkg's own."""
+    """Returns the latest supported Python version that had packages when the code was written, if that version is older
+    than xkg's own."""
     if not written or written >= first_day(own().minor):
         return None
     minors = [minor for minor in range(OLDEST, own().minor) if first_day(minor) <= written]
@@ -54,8 +55,8 @@ def version_of(written: str | None) -> str | None:
 
 
 def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
-    """The latest allowed version, or else the first version after all allowed versions. None if there is no such
-    version."""
+    """Returns the latest allowed version, or else the first version after all allowed versions. Returns None if there
+    is neither."""
     if fitting := allowed(versions, specifier):
         return max(fitting, key=_minor)
     past = allowed((f"3.{minor}" for minor in range(OLDEST)), specifier) + allowed(VERSIONS, specifier)
@@ -64,14 +65,14 @@ def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
 
 
 def with_most_wheels(offers: Iterable[Offer], versions: Collection[str]) -> list[str]:
-    """The Python versions that have wheels for requirements without a wheel for this Python. Versions that cover the
-    most of these requirements come first, and later versions come before earlier versions."""
+    """Returns the Python versions that have wheels for requirements without a wheel for this Python. Versions that
+    cover the most of these requirements come first, and later versions come before earlier versions."""
     served = Counter(version for offer in offers for version in offer.pythons if version in versions)
     return sorted(served, key=lambda version: (-served[version], -_minor(version)))
 
 
 def where_wheels_are(offers: Iterable[Offer], used: str) -> list[str]:
-    """Lines about requirements that have wheels only for Python versions other than `used`."""
+    """Returns lines about requirements that have wheels only for Python versions other than `used`."""
     places: dict[tuple[str, ...], list[str]] = {}
     for offer in offers:
         if offer.pythons and used not in offer.pythons:
@@ -84,7 +85,7 @@ def where_wheels_are(offers: Iterable[Offer], used: str) -> list[str]:
 
 
 def install(version: str) -> str:
-    """The command that installs a Python version."""
+    """Returns the command that installs a Python version."""
     return f"{'uv python install' if _minor(version) >= _SUPPORTED_BY_UV else 'pyenv install'} {version}"
 
 

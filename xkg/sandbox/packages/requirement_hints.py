@@ -1,4 +1,4 @@
-"""Parses a repository's requirement lines: versions by distribution, and packages that do not come from the
+"""Parses a repository's requirement lines. Finds the versions of distributions, and packages that do not come from the
 registry."""
 
 import re
@@ -10,7 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from xkg.text.address import repository_address
 
-# Replacements for distributions that need a display or an accelerator. Replacements have the same version numbers.
+# These distributions replace others that need a display or an accelerator. Replacements have the same version numbers.
 LIGHTER = {
     "faiss-gpu": "faiss-cpu",
     "onnxruntime-gpu": "onnxruntime",
@@ -21,7 +21,8 @@ LIGHTER = {
     "tensorflow-gpu": "tensorflow-cpu",
     "xgboost": "xgboost-cpu",
 }
-# CUDA packages, which are installed along with the wheels that need CUDA, or are already on the machine.
+# Matches CUDA packages. CUDA packages are installed along with the wheels that need CUDA, or are already on the
+# machine.
 _CUDA = re.compile(r"cuda.*|cudnn.*|nccl|nvidia-.*|pytorch-(cuda|mutex)")
 _ACCELERATOR = re.compile(r"cuda|gpu|tpu|rocm|metal")
 _LONGEST = 500
@@ -29,10 +30,10 @@ _GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*+(?:\[[^\]]*\]\s*+)?@\s*+)?git\+(?P<u
 
 
 def version_hints(lines: Sequence[str], python: str | None = None) -> dict[str, str]:
-    """Returns requirement lines by canonical name, without extras for accelerators, for a Python version (such as
-    3.8.10; xkg's own by default). If several lines specify a package, the first line with versions or extras is used,
-    without local version labels (`1.0+cu113`). Ignores options, links, paths, and lines whose markers do not apply. If
-    a line's versions cannot be parsed, only the name is used."""
+    """Maps canonical names to requirement lines, without extras for accelerators. `python` is the Python version (such
+    as 3.8.10), xkg's own by default. If several lines specify a package, the first line with versions or extras is
+    used, without local version labels (`1.0+cu113`). Ignores options, links, paths, and lines whose markers do not
+    apply. If a line's versions cannot be parsed, only the name is used."""
     hints: dict[str, str] = {}
     place = {"python_version": python.rpartition(".")[0], "python_full_version": python} if python else None
     for line in lines:
@@ -57,7 +58,7 @@ def version_hints(lines: Sequence[str], python: str | None = None) -> dict[str, 
 
 
 def is_cuda(name: str) -> bool:
-    """Whether a package, given by its canonical name, is a CUDA toolkit or driver."""
+    """Returns whether a package, given by its canonical name, is a CUDA toolkit or driver."""
     return bool(_CUDA.fullmatch(name))
 
 

@@ -34,7 +34,7 @@ _MOST_ADDED = 3
 _MOST_MB = 200
 _LAST_2TO3 = "2021-09-01"
 """A day shortly before the release of setuptools 58, which removed 2to3."""
-# A package that setuptools needs for builds but old projects do not declare.
+# Setuptools needs this package for builds, but old projects do not declare it.
 _BESIDE = "wheel"
 _LONGEST_NAME = 300
 _NO_MODULE = re.compile(r"No module named '?([A-Za-z_]\w{0,100})")
@@ -44,7 +44,7 @@ _REPORTED = re.compile(r"^[ \t]*+((?:[\w.]{0,200}(?:Error|Exception)\b|error: (?
 
 
 class FailedBuild(Exception):
-    """A build failed, with a one-line reason. `lacks` is an undeclared module or program that the build needs.
+    """Raised if a build fails, with a one-line reason. `lacks` is an undeclared module or program that the build needs.
     `passing` means that a later attempt may succeed."""
 
     def __init__(self, reason: str, lacks: str | None = None, *, passing: bool = False) -> None:
@@ -67,7 +67,8 @@ class SourceWheels:
 
     def folder(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota) -> str:
         """Returns the name of the folder in `InstallerRuns.built` that contains the wheel for a source distribution.
-        Builds the wheel for use with the packages in `pins` if the wheel does not exist yet. Raises `FailedBuild`."""
+        Builds the wheel for use with the packages in `pins` if the wheel does not exist yet. Raises `FailedBuild` if
+        the wheel cannot be built."""
         key = f"{interpreter.tag} {source.pin} {source.sha256 or source.url}"
         target = self._runs.built / hashlib.sha256(key.encode()).hexdigest()[:32]
         failed = target / "failed"
@@ -130,7 +131,7 @@ class SourceWheels:
 
 def build(source: Source, file: Path, site: Path | None, interpreter: Interpreter, target: Path) -> None:
     """Builds a wheel from the source distribution `file` into the folder `target`, using the packages in `site`. Raises
-    `FailedBuild` and `SandboxUnavailableError`."""
+    `FailedBuild` if the build fails, and `SandboxUnavailableError` if the build cannot be confined."""
     other = interpreter if interpreter != own() else None
     request = {
         "uv": str(uv_program()),
@@ -191,7 +192,7 @@ def _failure(ran: programs.ProgramResult) -> FailedBuild:
 
 
 def numpy_of(requires: Sequence[str], pins: Sequence[str]) -> list[str]:
-    """Returns the requirements with NumPy pinned to its run-time version, because compiled modules do not run with a
-    NumPy version older than the one at compile time."""
+    """Returns the requirements with NumPy pinned to its run-time version. Compiled modules do not run with a NumPy
+    version older than the one at compile time."""
     pinned = [pin for pin in pins if pin.startswith("numpy==")]
     return [pinned[0] if pinned and re.fullmatch(r"numpy\b[^;@]*", line) else line for line in requires]

@@ -37,7 +37,7 @@ def fetched(url: str, sha256: str, folder: Path, most: int) -> Path:
 
 
 def build_requirements(source: Path) -> list[str]:
-    """The build requirements declared by a source distribution, or else the setuptools defaults."""
+    """Returns the build requirements declared by a source distribution, or else the setuptools defaults."""
     with contextlib.suppress(
         OSError, ValueError, EOFError, tarfile.TarError, zipfile.BadZipFile, KeyError, RuntimeError
     ):
@@ -49,7 +49,6 @@ def build_requirements(source: Path) -> list[str]:
 
 
 def _member(source: Path) -> bytes | None:
-    """Reads the project's settings file from the top-level folder."""
     if source.name.endswith(".zip"):
         with zipfile.ZipFile(source) as archive:
             for name in archive.namelist()[:_MOST_MEMBERS]:

@@ -79,7 +79,8 @@ class Uv:
         return other
 
     def first_day(self, names: Iterable[str]) -> str:
-        """The first day on which each of these packages had a version with a wheel, or '' if the day is unknown."""
+        """Returns the first day on which each of these packages had a version with a wheel, or '' if the day is
+        unknown."""
         lines = list(names)
         try:
             first = self._packages(lines, ("--no-deps", "--resolution", "lowest-direct"))
@@ -107,7 +108,7 @@ class Uv:
         return ran.stdout
 
     def resolve(self, requirements: Iterable[str], *options: str) -> list[Wheel]:
-        """Resolves requirements to a set of wheels. Raises `Failed`."""
+        """Resolves requirements to a set of wheels. Raises `Failed` if there is no such set."""
         key = tuple(requirements)
         if (*key, *options) not in self._resolved:
             try:
@@ -127,7 +128,7 @@ class Uv:
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, bounds, self._dated)
         if self._cpu and any(wheel.name == "torch" for wheel in wheels):
-            # Resolves the same versions again with the CPU index. A CPU build (2.9+cpu) sorts after the plain version
+            # Resolve the same versions again with the CPU index. A CPU build (2.9+cpu) sorts after the plain version
             # and needs no CUDA packages.
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, [wheel.pin for wheel in wheels], self._cpu)
@@ -159,8 +160,9 @@ class Uv:
         return list(read_toml(lock, _LONGEST_LOCK).get("packages", ()))
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
-        """Returns alternatives for a requirement without a wheel: wheels for other Python versions, and the source
-        distribution. If the required version is no longer available, uses the next later version."""
+        """Returns alternatives for a requirement without a wheel. The alternatives are wheels for other Python
+        versions, and the source distribution. If the required version is no longer available, uses the next later
+        version."""
         offer: dict[str, Any] = {"line": line, "wheels": [], "source": None}
         later = [(line.replace("==", ">="), ("--resolution", "lowest"))] if "==" in line else []
         for (wanted, lowest), oldest in itertools.product([(line, ()), *later], (_BEFORE, *reversed(versions))):
@@ -180,7 +182,7 @@ class Uv:
 
     def unpack(self, line: str, folder: Path) -> None:
         """Unpacks a locked wheel into a folder, and checks the wheel's hash if the lock contains a hash. Raises
-        `Failed`."""
+        `Failed` if uv fails."""
         hashes = ("--require-hashes",) if "--hash" in line else ()
         python = ("--python-version", self._python) if self._python else ()
         self._run("install", "-r", "-", "--target", str(folder), "--no-deps", *python, *hashes, stdin=line)
@@ -195,7 +197,6 @@ def name_of(line: str) -> str:
 
 
 def _without_wheel(stderr: str) -> list[str]:
-    """Parses the requirements that no wheel satisfies from uv's error output."""
     return [f"{every or name}{versions}" for every, name, versions in _WITHOUT_WHEEL.findall(" ".join(stderr.split()))]
 
 

@@ -28,7 +28,7 @@ _DYNAMIC = r"__getattr__|lazy_loader|sys\.modules|\b(globals|vars|setattr|exec)\
 
 
 class Failed(Exception):
-    """A set of packages is not available. The message is a short reason."""
+    """Raised if a set of packages is not available. The message is a short reason."""
 
 
 class Unreachable(Failed):
@@ -99,13 +99,13 @@ def _listed(wheel: Wheel) -> Contents:
 def _contents(file: Path | io.BytesIO, download: int) -> Contents:
     with zipfile.ZipFile(file) as archive:
         listed = archive.infolist()
-    size = sum(entry.file_size * (1 + entry.filename.endswith(".py")) for entry in listed)  # including bytecode
+    size = sum(entry.file_size * (1 + entry.filename.endswith(".py")) for entry in listed)  # the size includes bytecode
     return Contents(size, top_level(entry.filename for entry in listed), download)
 
 
 def _end(url: str, most: int) -> tuple[bytes, int]:
-    """The last bytes of a remote file, and the file's size. Raises `Failed` with the size if the server does not
-    support range requests."""
+    """Returns the last bytes of a remote file, and the file's size. Raises `Failed` with the size if the server does
+    not support range requests."""
     with get(url, f"bytes=-{most}") as answer:
         if answer.status != 206:
             raise Failed(answer.headers.get("Content-Length") or "0")
@@ -118,7 +118,8 @@ def _downloaded(wheel: Wheel) -> zipfile.ZipFile:
 
 
 def member(wheel: Wheel, path: str) -> bytes:
-    """Downloads a small wheel and reads one of its files. Raises `OSError`, `LookupError` and `ValueError`."""
+    """Downloads a small wheel and reads one of its files. Raises `OSError`, `LookupError` or `ValueError` if this is
+    not possible."""
     with _downloaded(wheel) as archive:
         if archive.getinfo(path).file_size > _LARGEST:
             raise ValueError("the file is too large")
@@ -126,8 +127,8 @@ def member(wheel: Wheel, path: str) -> bytes:
 
 
 def lacks(wheel: Wheel, module: str, names: Iterable[str]) -> bool:
-    """Whether a small wheel's module certainly has none of `names`: they do not occur in the module's paths or sources.
-    False if the module may get names in other ways."""
+    """Returns whether a small wheel's module certainly has none of `names`, because they do not occur in the module's
+    paths or sources. Returns False if the module may get names in other ways."""
     try:
         with _downloaded(wheel) as archive:
             files = [file for file in archive.infolist() if re.split(r"[./]", file.filename)[0] == module]
@@ -139,7 +140,7 @@ def lacks(wheel: Wheel, module: str, names: Iterable[str]) -> bool:
     text = {path: source.decode("utf-8", "replace") for path, source in sources.items()}
     everything = "\n".join([*text, *text.values()])
     own = text.get(f"{module}/__init__.py", text.get(f"{module}.py", "exec("))
-    if "*" in own:  # may import all names of other modules
+    if "*" in own:  # the module may import all names of other modules
         own = everything
     outside = rf"from\s+(?!\.|{module}\b)\S+\s+import\s*\(?\s*\*"
     named = "|".join(rf"\b{re.escape(name)}\b" for name in names)
@@ -147,7 +148,7 @@ def lacks(wheel: Wheel, module: str, names: Iterable[str]) -> bool:
 
 
 def top_level(names: Iterable[str]) -> frozenset[str]:
-    """The importable names in a wheel: packages (even without `__init__`) and single modules."""
+    """Returns the importable names in a wheel: packages (even without `__init__`) and single modules."""
     modules = set()
     for name in names:
         first, _, rest = name.partition("/")

@@ -1,3 +1,3 @@
-"""Links between papers: shared concepts, citations, and the model's decisions about undecided pairs.
+"""Links papers through shared concepts, citations, and the model's decisions about undecided pairs.
 
-May import from any layer below `store`."""
+This package may import from any layer below `store`."""

@@ -1,5 +1,5 @@
-"""`CITES`: resolves references to papers by arXiv id, DOI or title. Cited works that are not in the graph become
-`CitedWork` nodes. References with no id and only a fragment of a title are dropped.
+"""Resolves references to papers by arXiv id, DOI or title, for `CITES` edges. Cited works that are not in the graph
+become `CitedWork` nodes. References with no id and only a fragment of a title are dropped.
 
 Comparisons of titles ignore case, punctuation, spaces and LaTeX, because bibliographies often lose colons, hyphens and
 capitals protected by braces ("B ayesian"). Several works may have the same short title ("Deep Learning"), so a short
@@ -15,7 +15,7 @@ from xkg.model import Paper, Reference, paper_id, slug
 from xkg.store.concepts.names import spelt
 from xkg.text.titles import is_title
 
-# In letters and digits: about four words.
+# Counts letters and digits, and corresponds to about four words.
 _SHORTEST_TITLE = 20
 _FORMATTING = re.compile(r"\\(?:emph|text\w+|math\w+|bf|it|rm|sc|tt|sf|em|ensuremath)\b|\\[^a-zA-Z]")
 _NOT_ASCII_WORD = re.compile("[^a-z0-9]+")
@@ -78,8 +78,6 @@ def works_and_citations(papers: Iterable[Paper]) -> Citations:
 
 
 class _Citation(NamedTuple):
-    """A reference with its normalised title and its ids, with the arXiv id first."""
-
     reference: Reference
     title: str
     ids: list[str]
@@ -125,7 +123,6 @@ class PaperIndex:
 
 
 def _ids(reference: Reference) -> list[str]:
-    """Returns a reference's ids, with the arXiv id first."""
     if not (reference.doi or reference.arxiv_id):
         return []
     doi = _DOI.search(reference.doi or "")
@@ -135,7 +132,6 @@ def _ids(reference: Reference) -> list[str]:
 
 
 def _arxiv(text: str) -> str:
-    """Returns the arXiv id in `text` without its version, or ''."""
     match = _ARXIV.search(text.strip())
     return match[0] if match else ""
 

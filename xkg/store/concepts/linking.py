@@ -1,13 +1,13 @@
-"""`SAME_CONCEPT`: finds techniques in different papers that are the same concept.
+"""Finds techniques in different papers that are the same concept, for `SAME_CONCEPT` edges.
 
 The links between two papers depend only on these papers and on decisions about their techniques. The order in which
 papers are added therefore does not matter, and removing a paper removes only its own links.
 
-Names decide if possible. Vectors alone are not sufficient. With all-MiniLM-L6-v2, descriptions of the same concept by
-two authors have a cosine of 0.44 to 0.77, but a concept and its variant have a cosine of 0.48 to 0.89. For example,
-posterior and likelihood estimation differ in only one word. However, vectors do show whether a shared name is a
-coincidence, which texts are nearly identical, and which pairs are worth asking about. The thresholds were chosen for
-that model."""
+Conclusive names decide on their own. Vectors alone are not sufficient. With all-MiniLM-L6-v2, descriptions of the same
+concept by two authors have a cosine of 0.44 to 0.77. However, a concept and its variant have a cosine of 0.48 to 0.89.
+For example, posterior and likelihood estimation differ in only one word. However, vectors do show whether a shared name
+is a coincidence, which texts are nearly identical, and which pairs are worth asking about. The thresholds were chosen
+for that model."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 # Unrelated techniques called "Training" or "Encoder" in different fields have a cosine of 0.2 to 0.5. Below this
 # threshold, even matches of specific names are coincidences.
 TELLING = 0.3
-# Different concepts with the same abbreviation had a cosine of up to 0.53, and the same concept in two papers had a
-# cosine of 0.44 to 0.77.
+# Different concepts with the same abbreviation had a cosine of up to 0.53. The same concept in two papers had a cosine
+# of 0.44 to 0.77.
 TERSE = 0.55
 NEAR_DUPLICATE = 0.95
 OPEN = 0.6

@@ -15,7 +15,7 @@ _WORD = re.compile(r"[^\W_]+|(?<=\w)[+*]+(?![\w+*])")
 _SIGNS = {"+": "plus", "*": "star"}
 _PARENTHESES = re.compile(r"^(.*?)[(\[]([^()\[\]]+)[)\]](.*)$", re.DOTALL)
 _LONGEST_SHORT = 12
-# Words that can describe part of any method. A name that consists only of these words does not identify a concept.
+# These words can describe part of any method. A name that consists only of these words does not identify a concept.
 _GENERIC = frozenset(
     """
     a ablation adaptation aggregation algorithm analysis and approach architecture attention augmentation background
@@ -31,7 +31,7 @@ _GENERIC = frozenset(
     training transformation tuning two update validation variant with
     """.split()
 )
-# Words that are redundant at the end of a name: "Adam optimizer" means "Adam".
+# These words are redundant at the end of a name. For example, "Adam optimizer" means "Adam".
 _EMPTY = frozenset(
     "algorithm approach framework mechanism method methodology optimizer procedure scheme strategy".split()
 )
@@ -47,7 +47,7 @@ class Names:
     terse: frozenset[str]
 
     def conflict(self, other: "Names") -> bool:
-        """Whether both techniques have spelt-out names that differ. In that case, a shared abbreviation is a
+        """Returns whether both techniques have spelt-out names that differ. In that case, a shared abbreviation is a
         coincidence."""
         return bool(self.telling and other.telling) and not self.telling & other.telling
 
@@ -71,8 +71,8 @@ def names(name: str, aliases: Iterable[str] = ()) -> Names:
 
 
 def is_short_form(short: str, long: str) -> bool:
-    """Whether `short` is an abbreviation of `long`: the letters in `short` occur in `long` in the same order, and the
-    first letter is at the start of a word."""
+    """Returns whether `short` is an abbreviation of `long`. The letters in `short` must occur in `long` in the same
+    order, and the first letter must be at the start of a word."""
     short = re.sub(r"s$", "", short.strip()) if re.search(r"[A-Z]s$", short.strip()) else short.strip()
     letters = [c for c in short.casefold() if c.isalnum()]
     if not (2 <= len(letters) <= _LONGEST_SHORT and any(c.isupper() for c in short) and len(short.split()) <= 2):
@@ -92,12 +92,11 @@ def spelt(text: str) -> str:
     """Replaces Greek letters with their names, because papers use both."""
     if text.isascii():
         return text
-    # The range contains an unassigned code point.
+    # The range of capitals is split, because it contains an unassigned code point.
     return re.sub("[Α-Ρ\u03a3-Ωα-ω]", lambda letter: unicodedata.name(letter[0]).split()[3].lower(), text)
 
 
 def _forms(name: str) -> list[str]:
-    """Returns the long and short forms of a name with an abbreviation, or just the name."""
     match = _PARENTHESES.match(name)
     if match is None:
         return [name]
@@ -110,7 +109,7 @@ def _forms(name: str) -> list[str]:
 
 
 def _is_abbreviated(form: str) -> bool:
-    """Whether the name is one token with at least two capitals in one of its parts, such as TD3+BC or GPT-2."""
+    """Returns whether the name is one token with at least two capitals in one of its parts, such as TD3+BC or GPT-2."""
     capitals = (sum(c.isupper() for c in part) for part in re.split(r"[\W_]", form.strip()))
     return len(form.split()) == 1 and max(capitals) > 1
 

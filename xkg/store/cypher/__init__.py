@@ -1,3 +1,3 @@
 """Handles untrusted Cypher: the guard, named queries, and the sandboxed process that runs statements.
 
-May import from any layer below `store`."""
+This package may import from any layer below `store`."""

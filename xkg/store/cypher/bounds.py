@@ -52,7 +52,7 @@ def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
 
 
 def _beside_label(tokens: Sequence[Token], i: int) -> bool:
-    """Whether the OR at token i is directly before or after `n:Label`."""
+    """Returns whether the OR at token i is directly before or after `n:Label`."""
     after = i + 1
     while mark_at(tokens, after) == "(" or (after < len(tokens) and tokens[after].word == "NOT"):
         after += 1
@@ -63,8 +63,8 @@ def _beside_label(tokens: Sequence[Token], i: int) -> bool:
 
 
 def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> None:
-    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if the pattern is not a simple
-    one."""
+    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if the pattern is not
+    simple."""
     for i in range(1, len(tokens)):
         if not (mark_at(tokens, i) == "~" and mark_at(tokens, i - 1) == "="):
             continue

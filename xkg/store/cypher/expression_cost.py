@@ -1,8 +1,8 @@
 """Computes an upper bound on the cost of evaluating a statement's expressions once, based only on its text.
 
 Neo4j checks a transaction's time limit only between rows. `single(x IN range(1, 9000000000000000) WHERE x < 0)` would
-keep one of the server's cores busy for months, and doubling a string forty times would exhaust the server's memory.
-This module therefore computes upper bounds on each value's number of items and size. Rows are not counted, because the
+keep one of the server's cores busy for months. Doubling a string forty times would exhaust the server's memory. This
+module therefore computes upper bounds on each value's number of items and size. Rows are not counted, because the
 server can stop between rows. Long lists should be processed with `UNWIND`.
 
 Values stored in the graph cannot be bounded based on the text. Properties and the nodes of a path are assumed to have
@@ -57,7 +57,7 @@ def check_evaluation(tokens: Sequence[Token], words: Sequence[str], parameters: 
 
 
 class _Estimate(TokenTree):
-    """An upper bound on the work per row, accumulated while the statement is parsed."""
+    """Computes an upper bound on the work per row while the statement is parsed."""
 
     def __init__(self, tokens: Sequence[Token], words: Sequence[str], parameters: Mapping[str, Any]) -> None:
         super().__init__(tokens, words)
@@ -79,7 +79,6 @@ class _Estimate(TokenTree):
         return value
 
     def loop(self, items: ValueBounds, times: int) -> int:
-        """Returns the total number of times that the body of a loop over `items` is evaluated."""
         product = times * items.items
         if product > MOST_ITERATIONS:
             raise refused(
@@ -90,10 +89,7 @@ class _Estimate(TokenTree):
         self.charge(SCALAR, product)
         return product
 
-    # ---- clauses
-
     def query(self, start: int, end: int, outer: Names, times: int) -> ValueBounds:
-        """Returns the bounds of a query's last returned value."""
         names, last = dict(outer), SCALAR
         within: Names = names
         cuts = self.clauses(start, end)
@@ -135,7 +131,6 @@ class _Estimate(TokenTree):
         return self.value(start, end, names, times)
 
     def projection(self, start: int, end: int, names: Names, times: int) -> tuple[Names, ValueBounds]:
-        """Returns the names available after WITH or RETURN, and the bounds of the last value."""
         where = self.find(start, end, "WHERE")
         projected: Names = {}
         value = SCALAR
@@ -149,11 +144,7 @@ class _Estimate(TokenTree):
         self.value(where, end, {**names, **projected}, times)
         return projected, value
 
-    # ---- expressions
-
     def value(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
-        """Returns the bounds of an expression that is evaluated `times` times, combined from the bounds of its
-        operands."""
         operands: list[ValueBounds] = []
         operators: set[str] = set()
         compared = 0  # operands before this index belong to an earlier comparison
@@ -222,7 +213,6 @@ class _Estimate(TokenTree):
         return value, i
 
     def case(self, start: int, end: int, names: Names, times: int) -> tuple[ValueBounds, int]:
-        """Returns the combined bounds of all branches of a `CASE … END`."""
         cuts, depth, stop = [start - 1], 0, end
         for i in self.tops(start, end):
             word = self.words[i]
@@ -285,7 +275,6 @@ class _Estimate(TokenTree):
         return ValueBounds(items.items, items.items + size, each.size, flat=each.scalar, stored=each.stored)
 
     def named(self, i: int, names: Names, times: int) -> tuple[ValueBounds, int]:
-        """Returns the bounds of a variable or call."""
         after, parts = i + 1, [self.name(i) or self.words[i]]
         while self.mark(after) == "." and self.tokens[after + 1 : after + 2]:
             parts.append(self.tokens[after + 1].text.strip("`"))

@@ -1,10 +1,10 @@
-"""Decides which untrusted Cypher may run on LadybugDB or Neo4j: only single, read-only statements.
+"""Decides which untrusted Cypher may run on LadybugDB or Neo4j. Only single, read-only statements are accepted.
 
 A read-only handle is not enough. LadybugDB's `LOAD FROM` can still read system files, and `COPY … TO` and `EXPORT
-DATABASE` can write files. Neo4j's `LOAD CSV` and `apoc.*` can access files and the network. A statement is therefore
-split into tokens according to both engines' grammars, and is accepted only if every clause, procedure and function is
-on an allowlist. A word that follows a complete expression must be an allowed keyword, so no other word can start a
-clause.
+DATABASE` can write files. Neo4j's `LOAD CSV` and `apoc.*` can access files and the network. The guard therefore splits
+a statement into tokens according to both engines' grammars. The guard accepts the statement only if every clause,
+procedure and function is on an allowlist. A word that follows a complete expression must be an allowed keyword, so no
+other word can start a clause.
 
 The engine receives new text generated from the tokens, without comments, so that the engine runs exactly the statement
 that was checked. `xkg.store.cypher.tokens` rejects text that the engines might split differently.
@@ -44,20 +44,20 @@ FUNCTIONS = _words(
     "range reduce startnode start_node endnode end_node shortestpath allshortestpaths isempty valuetype typeof cast "
     "offset is_trail is_acyclic cost list_creation struct_pack struct_extract map map_extract element_at map_keys "
     "map_values cardinality ifnull constant_or_null count_if histogram hash md5 sha256 array_value greatest least "
-    # numbers
+    # functions on numbers
     "abs acos asin atan atan2 cbrt ceil ceiling cos cot degrees even exp factorial floor gamma haversin isnan lgamma "
     "ln log log10 log2 negate pi pow radians rand random round sign sin sqrt tan e "
     "bitshift_left bitshift_right bitwise_and bitwise_or bitwise_xor "
-    # text
+    # functions on text
     "btrim char_length character_length concat concat_ws contains ends_with starts_with prefix suffix initcap lcase "
     "left levenshtein lower lpad ltrim normalize octet_length regexp_extract regexp_extract_all regexp_full_match "
     "regexp_matches regexp_replace regexp_split_to_array repeat replace right rpad rtrim split split_part str_split "
     "string_split string_to_array substr substring tolower toupper trim ucase upper encode decode "
-    # conversions
+    # functions that convert values
     "blob bool string to_bool to_blob to_double to_float to_int8 to_int16 to_int32 to_int64 to_int128 to_string "
     "to_uint8 to_uint16 to_uint32 to_uint64 toboolean tobooleanornull tofloat tofloatornull tointeger tointegerornull "
     "tostring tostringornull tobooleanlist tofloatlist tointegerlist tostringlist "
-    # dates
+    # functions on dates
     "century current_date current_timestamp date date_part datepart date_trunc datetrunc datetime dayname duration "
     "epoch_ms interval last_day localdatetime localtime make_date monthname time timestamp to_date to_days to_epoch_ms "
     "to_hours to_interval to_microseconds to_milliseconds to_minutes to_months to_seconds to_timestamp to_years "
@@ -65,9 +65,9 @@ FUNCTIONS = _words(
     "datetime.fromepochmillis datetime.realtime datetime.statement datetime.transaction datetime.truncate "
     "duration.between duration.indays duration.inmonths duration.inseconds localdatetime.truncate localtime.truncate "
     "time.truncate "
-    # places and vectors
+    # functions on places and vectors
     "point point.distance point.withinbbox vector.similarity.cosine vector.similarity.euclidean "
-    # lists and arrays
+    # functions on lists and arrays
     "array_append array_cat array_concat array_contains array_cosine_similarity array_cross_product array_distance "
     "array_dot_product array_extract array_has array_indexof array_inner_product array_position array_prepend "
     "array_push_back array_push_front array_slice array_squared_distance list_any_value list_append list_cat "
@@ -141,7 +141,6 @@ class _Reader:
         return mark_at(self.tokens, i)
 
     def keyword(self, i: int) -> str:
-        """Returns the keyword at token i, or '' if the token is a name."""
         token = self.at(i)
         return "" if token is None or self.names[i] else token.word
 
@@ -158,8 +157,8 @@ class _Reader:
             raise refused(f"a {self.nesting[-1].split()[-1]!r}", "is never closed; add the closing bracket")
 
     def _is_name(self, i: int) -> bool:
-        """Whether the word at token i must be a name because of its position, in both grammars, even if spelled like a
-        keyword."""
+        """Returns whether the word at token i must be a name because of its position, in both grammars, even if spelled
+        like a keyword."""
         before, after = self.mark(i - 1), self.mark(i + 1)
         inside = self.nesting[-1] if self.nesting else ""
         if before == "$" or (before == "." and self._is_lookup(i - 1)):
@@ -177,14 +176,14 @@ class _Reader:
         return self.keyword(i - 1) == "AS" and self._is_finished(i - 2)
 
     def _is_lookup(self, dot: int) -> bool:
-        """Whether the token is the dot in `n.name` or `n {.name}`."""
+        """Returns whether the token is the dot in `n.name` or `n {.name}`."""
         before = self.at(dot - 1)
         if self.nesting and self.nesting[-1] == "{" and self.mark(dot - 1) in ("{", ","):
             return True
         return before is not None and before.kind != "number" and self._is_finished(dot - 1)
 
     def _is_label(self, separator: int) -> bool:
-        """Whether the token is a `:`, `|` or `&` before a label, as in `(:A`, `(n:A|B` or `[:R|S`."""
+        """Returns whether the token is a `:`, `|` or `&` before a label, as in `(:A`, `(n:A|B` or `[:R|S`."""
         while (mark := self.mark(separator)) in (":", "|", "&"):
             before = self.tokens[separator - 1] if separator else None
             if before is None or (before.kind not in ("word", "quoted") and before.text not in ("(", "[")):
@@ -195,12 +194,12 @@ class _Reader:
         return False
 
     def _is_entry(self, colon: int) -> bool:
-        """Whether the token is the colon of a map entry, which is followed by an expression, as in `{id: …`."""
+        """Returns whether the token is the colon of a map entry, which is followed by an expression, as in `{id: …`."""
         inside = self.nesting[-1] if self.nesting else ""
         return inside == "{" and self.mark(colon - 2) in ("{", ",")
 
     def _is_finished(self, i: int) -> bool:
-        """Whether token i ends an expression or pattern, so that it may only be followed by a keyword or
+        """Returns whether token i ends an expression or pattern, so that it may only be followed by a keyword or
         punctuation."""
         token = self.at(i)
         if token is None:
@@ -260,7 +259,6 @@ class _Reader:
             self._check_procedure(i + 1)
 
     def _dotted(self, i: int) -> tuple[str, int]:
-        """Returns the dotted name that starts at token i, in lower case, and the index after it."""
         parts = []
         while (token := self.at(i)) is not None and token.kind in ("word", "quoted"):
             parts.append(token.text.strip("`").lower())

@@ -1,8 +1,8 @@
 """Translates Neo4j's Cypher to LadybugDB's dialect as far as possible.
 
-The translation covers functions with different names, `COUNT { … }` and `EXISTS { … }` without MATCH or with RETURN,
-procedures that list the schema, and `labels` as a list. The translation also covers list indexes, which start at 1 in
-LadybugDB and at 0 in openCypher."""
+The translation covers functions with different names, procedures that list the schema, and `labels` as a list. The
+translation also covers `COUNT { … }` and `EXISTS { … }` without MATCH or with RETURN. List indexes, which start at 1 in
+LadybugDB and at 0 in openCypher, are adjusted."""
 
 from collections.abc import Sequence
 
@@ -100,8 +100,8 @@ def _names(tokens: Sequence[Token], i: int, end: int) -> str:
 
 
 def _end_of_subquery(tree: TokenTree, i: int) -> int:
-    """Returns the end of the `COUNT { … }` or `EXISTS { … }` around the RETURN at token i if this RETURN has no effect,
-    because it does not change the number of rows. Otherwise, returns 0."""
+    """Returns the end of the `COUNT { … }` or `EXISTS { … }` around the RETURN at token i. Returns 0 if the RETURN is
+    elsewhere, or if it changes the number of rows."""
     start = tree.enclosing(i)
     word = tree.words[start - 1] if tree.mark(start) == "{" else ""
     if word not in ("COUNT", "EXISTS"):
@@ -112,8 +112,8 @@ def _end_of_subquery(tree: TokenTree, i: int) -> int:
 
 
 def _is_index(tokens: Sequence[Token], i: int) -> bool:
-    """Whether the token is the number in `list[0]` or the first number in `list[0..2]`. The second number needs no
-    change, because LadybugDB's ranges include their end."""
+    """Returns whether the token is the number in `list[0]` or the first number in `list[0..2]`. The second number needs
+    no change, because LadybugDB's ranges include their end."""
     if not tokens[i].text.isdigit() or mark_at(tokens, i - 1) != "[" or i < 2:
         return False
     before = tokens[i - 2]

@@ -105,7 +105,7 @@ def engine(settings: StoreSettings) -> Engine:
 
 
 def is_name(text: str) -> bool:
-    """Whether the text is a single word, which cannot be a statement."""
+    """Returns whether the text is a single word, which cannot be a statement."""
     return _NAME.fullmatch(text.strip()) is not None
 
 
@@ -123,8 +123,8 @@ def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, 
 
 
 def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
-    """Returns values for all of the query's parameters: given values are converted to the parameter's type, and omitted
-    ones are set to the default.
+    """Returns values for all of the query's parameters. Given values are converted to the parameter's type, and omitted
+    parameters get their default.
 
     Raises `InputError` if a parameter is unknown, missing, or of the wrong type."""
     known = {parameter.name: parameter for parameter in query.parameters}
@@ -149,8 +149,8 @@ def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def plain(text: str) -> Any:
-    """Parses a parameter value for a custom statement: a number, `true`, `false`, `null`, a list or a quoted string in
-    JSON syntax. Any other text is a string."""
+    """Parses a parameter value for a custom statement. Numbers, `true`, `false`, `null`, lists and quoted strings must
+    be in JSON syntax. Any other text is a string."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -197,7 +197,6 @@ _WANTED = {
 
 
 def _typed(value: Any, kind: str) -> Value | None:
-    """Returns the value converted to the given type, or None if this is not possible."""
     if kind in ("string", "paper"):
         return value if isinstance(value, str) else None
     if kind == "strings":

@@ -1,4 +1,4 @@
-"""Parameter checks and error messages for untrusted queries on both engines."""
+"""Checks parameters and creates error messages for untrusted queries on both engines."""
 
 import re
 from collections.abc import Mapping

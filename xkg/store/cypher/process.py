@@ -141,7 +141,6 @@ class QueryProcess:
         return answer
 
     def _read(self, seconds: float) -> dict[str, Any] | None:
-        """Returns the worker's next message, or None if the worker has exited or the time is up."""
         assert self._worker is not None
         try:
             line = self._lines.get(timeout=seconds)

@@ -60,7 +60,6 @@ def names() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
 
 
 def _near(word: str, names: tuple[str, ...]) -> str:
-    """Returns the name most similar to a word, ignoring case, or '' if none is similar."""
     by_key = {name.casefold(): name for name in names}
     found = difflib.get_close_matches(word.casefold(), by_key, n=1, cutoff=0.6)
     return by_key[found[0]] if found else ""

@@ -6,8 +6,8 @@ from xkg.store.cypher.tokens import CLAUSES, Token, mark_at
 
 
 class TokenTree:
-    """A statement's tokens. `words` contains each token's keyword, or ''. `closing` maps each opening bracket to its
-    closing bracket. Brackets must be balanced."""
+    """Finds parts of a statement, given its tokens. `words` contains each token's keyword, or ''. `closing` maps each
+    opening bracket to its closing bracket. Brackets must be balanced."""
 
     def __init__(self, tokens: Sequence[Token], words: Sequence[str]) -> None:
         self.tokens = tokens

@@ -1,8 +1,8 @@
 """Splits a Cypher statement into tokens according to the grammars of both LadybugDB and Neo4j 5.
 
-Text that the engines might split differently is rejected: escapes that Neo4j decodes before it looks for quotes,
-letters directly after a number or before `$`, characters unknown to both grammars, and comments that end in `**/`
-(which does not end a comment in LadybugDB)."""
+Text that the engines might split differently is rejected. This includes escapes that Neo4j decodes before it looks for
+quotes, and letters directly after a number or before `$`. Characters unknown to both grammars are also rejected, as are
+comments that end in `**/`, which does not end a comment in LadybugDB."""
 
 import re
 from collections.abc import Sequence
@@ -36,8 +36,8 @@ _DECODED = re.compile(r"\\[uU]+([0-9a-fA-F]{4,8})")
 
 @dataclass(frozen=True)
 class Token:
-    """A token. `word` is the token's text in capitals if the token is an unquoted word, otherwise ''. `gap` means that
-    there is a space before the token."""
+    """A token of a Cypher statement. `word` is the token's text in capitals if the token is an unquoted word, otherwise
+    ''. `gap` means that there is a space before the token."""
 
     kind: Literal["string", "quoted", "number", "word", "mark"]
     text: str

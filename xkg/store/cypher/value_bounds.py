@@ -1,4 +1,4 @@
-"""Upper bounds on the size of values in a query, and on their number of items."""
+"""Computes upper bounds on the size of values in a query, and on their number of items."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,8 +12,8 @@ ARITHMETIC = frozenset("-*/%^")
 
 class ValueBounds(NamedTuple):
     """Upper bounds on a value. `items` is the length of a list, `size` the total number of characters and items, and
-    `each` the size of one item. A `scalar` value is neither a list nor a string, a `flat` value is a list of scalars,
-    and a `stored` value is stored in the graph."""
+    `each` the size of one item. A `scalar` value is neither a list nor a string, and a `flat` value is a list of
+    scalars. A `stored` value is stored in the graph."""
 
     items: int
     size: int

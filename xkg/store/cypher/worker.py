@@ -1,8 +1,7 @@
-"""The process that runs untrusted Cypher. The process opens the graph read-only, then drops access to files and the
-network.
+"""Runs untrusted Cypher in a process that opens the graph read-only, then drops access to files and the network.
 
 `xkg.store.cypher.process` runs this module as a standalone script, so the module imports only a small part of xkg.
-Messages are JSON objects, one per line: the input is `{statement, parameters, rows, bytes}`, and the output is
+Messages are JSON objects, one per line. The input is `{statement, parameters, rows, bytes}`, and the output is
 `{columns, rows, truncated}` or `{error}`. The first output line says how the process is sandboxed. Statements cannot
 make the engine regain its permissions."""
 
@@ -93,8 +92,8 @@ def answer(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
     limit."""
     from ladybug.prepared_statement import PreparedStatement
 
-    # Preparing the statement without its parameters ensures that the engine accepts only a single statement, and that
-    # the client library does not insert parameters into the text.
+    # Prepare the statement without its parameters. The engine then accepts only a single statement, and the client
+    # library does not insert parameters into the text.
     statement = PreparedStatement(connection, request["statement"])
     if not statement.is_success():
         return {"error": statement.get_error_message()}
@@ -150,7 +149,7 @@ def main(graph: str, confine: bool) -> None:
             send(answer(connection, request))
         except MemoryError:
             send({"error": "out of memory"})
-        except Exception as error:  # return any error from the engine as the answer
+        except Exception as error:
             send({"error": str(error)})
 
 

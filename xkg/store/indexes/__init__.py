@@ -1,3 +1,3 @@
-"""Side indexes: text, vectors, late interaction, and the catalogue.
+"""Contains the side indexes for text, vectors and late interaction, and the catalogue.
 
-May import from any layer below `store`."""
+This package may import from any layer below `store`."""

@@ -1,4 +1,4 @@
-"""A generation's catalogue: nodes that are ready to serve, keyed by id, in a read-only SQLite file.
+"""Reads a generation's catalogue, a read-only SQLite file of nodes that are ready to serve, keyed by id.
 
 LadybugDB answers Cypher, but would need a query for each lookup, whereas the catalogue reads by key. Ids are stored as
 bytes and bodies as ASCII JSON, so that all strings are preserved. A technique's `row` is also its number in the vector
@@ -323,13 +323,14 @@ class Catalogue:
 
 
 def begins_with(title: str, key: str) -> bool:
-    """Whether the title starts with one or more whole words whose `name_key` is `key`."""
+    """Returns whether the title starts with one or more whole words whose `name_key` is `key`."""
     words = itertools.accumulate(_WORD.findall(unicodedata.normalize("NFKC", title).casefold()))
     return any(start == key for start in words)
 
 
 def name_key(name: str) -> str:
-    """Returns a key that is the same for names that differ only in case, spaces and punctuation. May be empty."""
+    """Returns a key that is the same for names that differ only in case, spaces and punctuation. The key may be
+    empty."""
     return "".join(_WORD.findall(unicodedata.normalize("NFKC", name).casefold()))
 
 

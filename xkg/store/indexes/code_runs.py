@@ -1,9 +1,9 @@
 """Splits code into runs of tokens, so that code can be found by similar code in any language and with any variable
 names.
 
-A run consists of three or four consecutive tokens. Names that are not called become blanks, attributes and modules
-before a called name are dropped, and numbers are normalised. For example, `torch.where(diff > 0, tau, 1 - tau)` has the
-runs `where ( _`, `_ > 0` and `1 - _`."""
+A run consists of three or four consecutive tokens. Names that are not called become blanks, and numbers are normalised.
+Attributes and modules before a called name are dropped. For example, `torch.where(diff > 0, tau, 1 - tau)` has the runs
+`where ( _`, `_ > 0` and `1 - _`."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""Late interaction: compares the words in a query with the words in texts (`xkg.embeddings.base`)."""
+"""Compares the words in a query with the words in texts, using late interaction (`xkg.embeddings.base`)."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,11 +1,12 @@
-"""A generation's text index: BM25F over names, definitions, documentation and code identifiers, using Tantivy.
+"""Searches a generation's text index, which uses Tantivy and BM25F. The index covers names, definitions, documentation
+and code identifiers.
 
 Runs of code (`xkg.store.indexes.code_runs`) are in a separate field.
 
-All searchable text for a technique is in one field, in which more informative parts are repeated: Robertson, Zaragoza
-and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With separate fields, "random" would be rare
-among names but common in definitions, so this uninformative word would give techniques with "random" in their names a
-high rank.
+All searchable text for a technique is in one field, in which more informative parts are repeated. See Robertson,
+Zaragoza and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With separate fields, "random"
+would be rare among names but common in definitions. This uninformative word would then give techniques with "random" in
+their names a high rank.
 
 Text is split like identifiers (`xkg.fusion.split_identifier`), so that `LayerNorm`, `layer_norm` and "layer norm"
 match. Compounds are also indexed as one word, so that "layernorm" finds the first two. Words are then stemmed as
@@ -137,7 +138,8 @@ def _register(index: Any) -> None:
 
 class TextWriter:
     """Fills a new index in an existing empty folder, or adds to an index that has no readers yet. `close` finishes the
-    files. Existing files are replaced or removed, but never changed. Raises `OSError`."""
+    files. Existing files are replaced or removed, but never changed. Raises `OSError` if the files cannot be
+    written."""
 
     def __init__(self, folder: Path) -> None:
         import tantivy

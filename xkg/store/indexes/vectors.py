@@ -1,4 +1,5 @@
-"""A generation's vector index: exact search as long as this is fast enough, otherwise inverted lists of 16-bit numbers.
+"""Builds and searches a generation's vector index. The search is exact as long as this is fast enough. Larger indexes
+use inverted lists of 16-bit numbers.
 
 Cosine similarity is the inner product of unit vectors. See Johnson, Douze and Jégou, "Billion-scale similarity search
 with GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped and therefore shared between
@@ -43,8 +44,8 @@ SLACK = 0.01
 
 
 class VectorsInfo(Value):
-    """How an index was built. `recall` is the recall@10 for the index's own vectors if `probes` lists are searched,
-    compared with an exact search. `holes` lists the rows removed from an exact index."""
+    """Describes how an index was built. `recall` is the recall@10 for the index's own vectors if `probes` lists are
+    searched, compared with an exact search. `holes` lists the rows removed from an exact index."""
 
     kind: Literal["exact", "ivf-fp16"]
     probes: int = 0
@@ -103,7 +104,7 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
 def edited(
     source: Path, info: VectorsInfo, target: Path, removed: Sequence[int], first: int, added: "NDArray[np.float32]"
 ) -> VectorsInfo:
-    """Writes a changed copy of an index: the rows in `removed` are omitted, and the vectors in `added` are appended,
+    """Writes a changed copy of an index. The rows in `removed` are omitted, and the vectors in `added` are appended,
     starting at row `first`. The lists in a compressed index are not retrained."""
     import numpy as np
 
@@ -177,7 +178,6 @@ def neighbours_of(
 def _nearest(
     rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
 ) -> "NDArray[np.int64]":
-    """Returns the nearest row found for each row and group. Each pair of rows is encoded as one number."""
     import numpy as np
 
     order = np.lexsort((found, -np.round(scores, 4), groups[found], rows))
@@ -270,7 +270,7 @@ class VectorIndex:
         return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
-        """Searches only a few rows. This is faster than looking for the rows in all lists."""
+        """Searches only a few rows. Reading these rows is faster than looking for the rows in all lists."""
         cosines = self.vectors(rows) @ vector
         best = self._numpy.argsort(-cosines, kind="stable")[:k]
         return [(rows[place], float(cosines[place])) for place in best.tolist()]

@@ -1,3 +1,4 @@
-"""The embedded store: bundles as the source of truth, immutable generations, and local copies of a server's graph.
+"""Implements the embedded store. Bundles are the source of truth, and generations are immutable. This package also
+keeps local copies of a server's graph.
 
-May import from `indexes`, `concepts`, `cypher`, and any layer below `store`."""
+This package may import from `indexes`, `concepts`, `cypher`, and any layer below `store`."""

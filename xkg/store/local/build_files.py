@@ -295,8 +295,8 @@ def _vectors(
 
 
 def _stored(previous: Generation, wanted: Set[bytes]) -> "tuple[dict[bytes, NDArray[np.float32]], dict[bytes, bytes]]":
-    """Returns vectors and codes from an earlier generation, keyed by their text's hash. Empty if that generation is
-    damaged or has no exact vectors."""
+    """Returns vectors and codes from an earlier generation, keyed by their text's hash. Both mappings are empty if that
+    generation is damaged or has no exact vectors."""
     info = previous.manifest.vectors
     if info is None or info.kind != "exact":
         return {}, {}

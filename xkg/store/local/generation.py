@@ -1,4 +1,5 @@
-"""Generations: immutable folders of derived files, and `CURRENT`, the only file that a commit changes.
+"""Reads and publishes generations, which are immutable folders of derived files. `CURRENT` is the only file that a
+commit changes.
 
     CURRENT                       the current generation, and the hash of its manifest
     bundles/<paper>-<hash>.json   immutable; a manifest lists its bundles
@@ -231,8 +232,8 @@ def _parse_manifest(path: Path, data: bytes, sha256: str | None) -> Manifest:
 
 @functools.lru_cache(2)
 def _manifest(data: bytes) -> Manifest:
-    """Parses a manifest. Cached, because a manifest with thousands of papers takes tens of milliseconds to parse and is
-    read several times."""
+    """Parses a manifest. The result is cached, because a manifest with thousands of papers takes tens of milliseconds
+    to parse and is read several times."""
     return Manifest.model_validate(json.loads(data))
 
 
@@ -250,8 +251,8 @@ def building_folder(root: Path, number: int) -> Path:
 
 
 def stamp(folder: Path, earlier: Generation | None = None, *, durable: bool = True) -> dict[str, FileStamp]:
-    """Returns the size and hash of every file in `folder`, which are synced to disk if `durable` is set. For files
-    shared with `earlier`, the values are copied from its manifest."""
+    """Returns the size and hash of every file in `folder`. If `durable` is set, also syncs these files to disk. For
+    files shared with `earlier`, the values are copied from its manifest."""
     known: dict[tuple[int, int], FileStamp] = {}
     if earlier is not None:
         for name, of in earlier.manifest.files.items():
@@ -274,8 +275,8 @@ def stamp(folder: Path, earlier: Generation | None = None, *, durable: bool = Tr
 
 
 def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None:
-    """Publishes a generation: writes its manifest, moves it into place, then switches `CURRENT`. The caller must hold
-    the write lock."""
+    """Publishes a generation. Writes its manifest, moves the generation into place, then switches `CURRENT`. The caller
+    must hold the write lock."""
     data = json.dumps(manifest.model_dump()).encode("ascii")
     write_whole(building / "manifest.json", data)
     building.rename(generation_folder(root, manifest.number))
@@ -291,7 +292,7 @@ def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None
 
 
 def switch(root: Path, current: Current) -> None:
-    """Writes `CURRENT`. This is the commit point: from now on, readers open the generation in `current`."""
+    """Writes `CURRENT`. This write is the commit point. From now on, readers open the generation in `current`."""
     write_whole(root / "CURRENT", json.dumps(current.model_dump()).encode("ascii"))
 
 

@@ -71,7 +71,7 @@ class Generations:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Generation | None]:
-        """Context manager that locks and yields the current generation without reading its files."""
+        """Locks the current generation until the context ends, and yields the generation without reading its files."""
         opened = generation.open_current(self.folder)
         try:
             yield opened
@@ -216,7 +216,6 @@ def one_line(folder: Path) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Returns a short reason for a failed write."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = (str(error).splitlines() or [""])[0]

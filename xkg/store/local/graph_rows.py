@@ -1,4 +1,5 @@
-"""A paper's rows in the graph, as CSV. Rows are built once for each state of the paper and reused by all generations.
+"""Stores a paper's rows in the graph as CSV. Rows are built once for each state of the paper and reused by all
+generations.
 
 Files in `rows/` are derived from files in `bundles/`. A file that is missing, damaged or from a different version of
 xkg is rebuilt."""
@@ -29,9 +30,9 @@ _DECIDING = (
 
 @dataclass(frozen=True)
 class PaperRows:
-    """A paper's rows. `tables` maps each label or edge type to rows as CSV. Rows that may be
-    shared with other papers are stored separately in `repositories` and `shared`. `shared` maps each label or type to
-    rows and the ids of the rows' symbols."""
+    """A paper's rows in the graph. `tables` maps each label or edge type to rows as CSV. Rows that may be shared with
+    other papers are stored separately in `repositories` and `shared`. `shared` maps each label or type to rows and the
+    ids of the rows' symbols."""
 
     tables: dict[str, bytes]
     repositories: tuple[tuple[Value, ...], ...]
@@ -67,7 +68,7 @@ def file_name(file: BundleFile) -> str:
 
 def write(folder: Path, file: BundleFile, rows: PaperRows) -> None:
     """Stores rows in `folder`, which must exist. Damage due to a power failure is detected by the hash. Raises
-    `OSError`."""
+    `OSError` if the file cannot be written."""
     head = {
         "made_by": _made_by(),
         "tables": [(table, len(data)) for table, data in rows.tables.items()],
@@ -109,7 +110,6 @@ def read(folder: Path, file: BundleFile) -> PaperRows | None:
 
 @functools.cache
 def _made_by() -> str:
-    """Returns a hash of the source code that determines the content of rows."""
     root = Path(__file__).parents[2]
     return hashlib.sha256(b"\0".join((root / place).read_bytes() for place in _DECIDING)).hexdigest()
 

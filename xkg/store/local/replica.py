@@ -1,7 +1,7 @@
-"""`Replica`: local side indexes for a graph stored elsewhere, kept up to date.
+"""Keeps local side indexes for a graph stored elsewhere up to date (`Replica`).
 
-The folder has the files of an embedded graph (`xkg.store.local.generation`) except for the graph itself. All of these
-files are derived. Data that is lost, damaged, or from a different graph or embedding model is rebuilt."""
+The folder has the files of an embedded graph (`xkg.store.local.generation`) except for the graph itself. All files in
+the folder are derived. Data that is lost, damaged, or from a different graph or embedding model is rebuilt."""
 
 import contextlib
 import logging
@@ -60,7 +60,7 @@ class Replica:
         """Yields the current graph. While the copy is being updated in the background, this is an earlier state, for
         which `current` is False.
 
-        Raises `StoreBusyError` while the first copy is being built in the background, and `StoreError` if the graph
+        Raises `StoreBusyError` while the first copy is being built in the background. Raises `StoreError` if the graph
         cannot be reached or the folder cannot be written. Also re-raises any error that a background task has raised
         since the last call."""
         position = self._feed.position()
@@ -89,8 +89,6 @@ class Replica:
             self._updater.join()
         self._generations.close()
 
-    # --- the copy's position ----------------------------------------------------------------------------------------
-
     def _reached(self, position: Position) -> bool:
         standing = self._standing()
         if standing is None or standing.graph != position.graph:
@@ -101,7 +99,6 @@ class Replica:
         return standing.counter == position.counter
 
     def _standing(self) -> Position | None:
-        """Returns the copy's position, or None if there is no usable copy."""
         if self._damaged:
             return None
         try:
@@ -111,7 +108,6 @@ class Replica:
             return None
 
     def _is_of(self, position: Position) -> bool:
-        """Whether there is a usable copy of any state of the same graph."""
         standing = self._standing()
         return standing is not None and standing.graph == position.graph
 
@@ -121,8 +117,6 @@ class Replica:
             raise StoreError(f"{self.folder} contains an original graph, not a copy; choose another folder")
         require_model(manifest.model, self._model)
         opened.verify(*manifest.files)
-
-    # --- updating ---------------------------------------------------------------------------------------------------
 
     def _follow(self) -> bool:
         """Updates the copy to the graph's position. Returns False if the update continues in the background."""
@@ -151,7 +145,7 @@ class Replica:
             pass
         except XkgError as error:
             self._failure = error
-        except Exception as error:  # re-raised by the next call
+        except Exception as error:
             log.exception("the index of %s cannot be built", self.folder)
             self._failure = StoreError(f"the index in {self.folder} cannot be built ({error}); remove that folder")
             self._failure.__cause__ = error
@@ -217,4 +211,4 @@ class Replica:
 
 
 class _Closing(Exception):
-    """Stops the background task while the replica is being closed."""
+    """Raised to stop the background task while the replica is being closed."""

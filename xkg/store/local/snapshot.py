@@ -75,7 +75,7 @@ class EmbeddedSnapshot(Catalogue):
 
     @property
     def position(self) -> Position | None:
-        """The graph state that this generation is a copy of, or None if the graph is not a copy."""
+        """Returns the graph state that this generation is a copy of, or None if the graph is not a copy."""
         return self._opened.manifest.position if self._opened else None
 
     def papers(self) -> list[Paper]:
@@ -259,8 +259,6 @@ class EmbeddedSnapshot(Catalogue):
         rows, scores = zip(*found, strict=True)
         ids = self.ids(rows)
         return list(map(_hit, zip(map(ids.__getitem__, rows), scores, strict=True)))
-
-    # --- used by `unknown_id` ---------------------------------------------------------------------------------------
 
     def paper_bundle(self, paper: str) -> PaperBundle | None:
         name = self.paper_file(paper)

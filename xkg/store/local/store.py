@@ -1,4 +1,4 @@
-"""`EmbeddedStore`: a graph in a folder, without a server.
+"""Stores a graph in a folder, without a server (`EmbeddedStore`).
 
 A writer holds the write lock, builds the next generation from bundles alongside the current one, and then switches to
 it. If a writer dies or the disk is full, the graph does not change, and the next writer removes any leftovers."""

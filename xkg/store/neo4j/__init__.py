@@ -1,3 +1,4 @@
-"""A graph on a Neo4j server (5.26 or later). The nodes are the source of truth, from which bundles are read back.
+"""Stores a graph on a Neo4j server (5.26 or later). The nodes are the source of truth, from which bundles are read
+back.
 
-May import from the other packages in `store`."""
+This package may import from the other packages in `store`."""

@@ -1,6 +1,6 @@
-"""Stores batch results in a graph shared by several machines, so that the machines can divide a list of papers:
-`(:XkgLease {id, row, paper})`. `id` is a digest of all inputs to the paper's build, and `row` is the paper's row in the
-batch results.
+"""Stores batch results in a graph shared by several machines, so that the machines can divide a list of papers. Each
+result is a node `(:XkgLease {id, row, paper})`. `id` is a digest of all inputs to the paper's build, and `row` is the
+paper's row in the batch results.
 
 The builder holds the lease until the row is written, so the next holder finds the row."""
 
@@ -21,7 +21,7 @@ _ENTER = f"{seek('l', 'XkgLease', '$id')} SET l.row = $row, l.paper = $paper"
 
 @contextmanager
 def turn(connection: Connection, inputs: str, holder: str) -> Iterator[str | None]:
-    """Context manager that holds the lease on a paper with these inputs. Yields the paper's row if the paper has been
+    """Holds the lease on a paper with these inputs until the context ends. Yields the paper's row if the paper has been
     built from these inputs and is still in the graph. Raises the same errors as `leases.held`."""
     with leases.held(connection, _PREFIX + inputs, holder):
         yield _row_of(connection, inputs)

@@ -1,4 +1,4 @@
-"""`CITES` and `SAME_CONCEPT` edges, which depend on all papers and are updated after papers have been written.
+"""Updates `CITES` and `SAME_CONCEPT` edges after papers have been written, because these edges depend on all papers.
 
 As in the embedded store, edges are computed from a snapshot. Differences are written only if the graph has not changed
 in the meantime. `(:XkgMeta).connected` is the last commit whose edges are complete. If a writer dies, the next writer
@@ -37,18 +37,18 @@ Edges = dict[tuple[Any, Any], dict[str, Any]]
 
 
 class Drawing(NamedTuple):
-    """Cited works keyed by node key, and all edges."""
+    """The cited works, keyed by node key, and the edges between all papers."""
 
     works: dict[Any, dict[str, Any]]
     edges: dict[Kind, Edges]
 
 
 class _Moved(Exception):
-    """The graph has changed since the snapshot was taken."""
+    """Raised if the graph has changed since the snapshot was taken."""
 
 
 class _Drawn(Exception):
-    """All edges are already up to date, so nothing is committed."""
+    """Raised if all edges are already up to date, so that nothing is committed."""
 
 
 def connect(connection: Connection, snapshot: Callable[[], AbstractContextManager[Snapshot]]) -> int:

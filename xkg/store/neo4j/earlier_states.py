@@ -116,7 +116,6 @@ def _ends(transaction: neo4j.ManagedTransaction, place: str, first: int | None, 
 
 
 def _at(states: Sequence[_Held], generation: int) -> _Held | None:
-    """Returns a paper's state at a commit, or None if the paper was not in the graph."""
     for one in states:
         if one.began <= generation and (one.until is None or generation < one.until):
             return None if one.removed else one

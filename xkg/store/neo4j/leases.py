@@ -1,10 +1,10 @@
-"""Leases on papers, which prevent two machines from building the same paper at the same time: `(:XkgLease {id, holder,
-fence, expires})`.
+"""Manages leases on papers, which prevent two machines from building the same paper at the same time. A lease is a node
+`(:XkgLease {id, holder, fence, expires})`.
 
 A lease that is not renewed expires according to the server's clock. Another machine may then take the lease, with a
 higher fence. The fence is compared in the same transaction that publishes the paper, so a machine that was suspended
-until its lease expired cannot change anything. Compare the sequencers in Burrows, The Chubby lock service, OSDI 2006.
-The node is kept after its lease ends, so that the fence always increases."""
+until its lease expired cannot change anything. The fence corresponds to the sequencer in Burrows, "The Chubby lock
+service", OSDI 2006. The node is kept after its lease ends, so that the fence always increases."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -40,8 +40,8 @@ _HOLDERS = (
 def held(
     connection: Connection, paper: str, holder: str, seconds: float | None = None, *, pause: float = 0.0
 ) -> Iterator[int]:
-    """Context manager that holds the lease on a paper, yields the lease's fence, and ends the lease `pause` seconds
-    after exiting. Raises `LeaseHeldError` if another machine holds the lease, and the same errors as `Connection`."""
+    """Holds the lease on a paper and yields the lease's fence. The lease ends `pause` seconds after the context. Raises
+    `LeaseHeldError` if another machine holds the lease, and the same errors as `Connection`."""
     milliseconds = int((SECONDS if seconds is None else seconds) * 1000)
     values = {"id": key(paper), "holder": holder, "milliseconds": milliseconds, "pause": int(pause * 1000)}
     record = connection.write(lambda transaction: transaction.run(_ACQUIRE, values).single(strict=True))

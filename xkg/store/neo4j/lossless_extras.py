@@ -1,8 +1,9 @@
 """Stores a paper's complete bundle next to its nodes, so that the conversion from a bundle to Neo4j and back is
 lossless.
 
-A value in the bundle is used if the node contains the same value, or a substitute for characters that no engine can
-store (lone surrogates, NUL). If the value was changed in the graph, the graph's value is used."""
+The value in the bundle is used if the node contains the same value. This also applies if the node contains a substitute
+for characters that no engine can store (lone surrogates, NUL). If the value was changed in the graph, the graph's value
+is used."""
 
 import json
 import zlib
@@ -33,8 +34,8 @@ Properties = Mapping[str, Any]
 
 
 class Parts(NamedTuple):
-    """The graph's data about papers: node properties keyed by label and node key, and edge properties keyed by type and
-    both node keys."""
+    """The graph's data about papers. `nodes` contains node properties, keyed by label and node key. `edges` contains
+    edge properties, keyed by type and both node keys."""
 
     nodes: dict[str, dict[str, dict[str, Any]]]
     edges: dict[str, dict[tuple[str, str], list[dict[str, Any]]]]

@@ -34,7 +34,7 @@ _BUNDLES = (
 )
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
-# Use the same query plan for all sizes, as in `write`, and one record per kind, because the driver is slow with
+# Use the same query plan for all sizes, as in `write`. Use one record per kind, because the driver is slow with
 # thousands of small records.
 _PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     [
@@ -116,7 +116,7 @@ def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> d
 
 def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: Sequence[str]) -> list[list[Paper]]:
     """Returns a list of papers (without their texts) for each of these ids. If the id is already in the graph, the list
-    is empty. Otherwise, it contains the papers written to the graph after the commit `since`."""
+    is empty. If not, the list contains the papers written to the graph after the commit `since`."""
     known = {record["id"] for record in transaction.run(_STORED, keys=[key(paper) for paper in papers])}
     heads = [
         Paper(id=json.loads(record["paper"]), **{name: record[name] for name in _HEAD_FIELDS})
@@ -126,8 +126,8 @@ def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: S
 
 
 def look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
-    """Returns the currently visible state of these papers, keyed by key: None for a removed paper, and an error for a
-    paper that is not a valid bundle, possibly because a commit is only partly visible."""
+    """Returns the currently visible state of these papers, keyed by key. The state is None for a removed paper. The
+    state is an error for a paper that is not a valid bundle, possibly because a commit is only partly visible."""
     found: dict[str, Seen] = {}
     rests: dict[str, tuple[Rest, str, int]] = {}
     for record in transaction.run(_BUNDLES, keys=list(keys)):

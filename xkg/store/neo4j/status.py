@@ -32,7 +32,6 @@ def examine(settings: StoreSettings) -> str:
 
 
 def _latency(connection: Connection) -> float:
-    """Returns the median duration of an empty query in milliseconds."""
     times = []
     with connection.explaining(), connection.driver.session(database=connection.database) as session:
         for _ in range(_PINGS):

@@ -1,4 +1,4 @@
-"""`Neo4jStore`: a graph on a Neo4j server, shared by a team.
+"""Stores a graph that a team shares on a Neo4j server (`Neo4jStore`).
 
 Commits are serialised by the graph's counter. Readers on this machine use a local copy with its own indexes, which is
 kept up to date."""

@@ -21,9 +21,9 @@ _AWAY_SECONDS = 60.0
 
 
 class SharedTurns:
-    """Turns shared by all machines that use the same Neo4j server. If the server cannot be reached or written to, turns
-    are disabled for a minute, and only this machine's own pause applies. Each turn uses a separate connection, so that
-    no connection is kept open."""
+    """Shares turns among all machines that use the same Neo4j server. If the server cannot be reached or written to,
+    turns are disabled for a minute, and only this machine's own pause applies. Each turn uses a separate connection, so
+    that no connection is kept open."""
 
     def __init__(self, open_store: Callable[[], Neo4jStore], most_seconds: float = MOST_SECONDS) -> None:
         self._open = open_store
@@ -49,7 +49,6 @@ class SharedTurns:
             yield
 
     def _take(self, turn: ExitStack, host: str, seconds: float) -> None:
-        """Waits for a turn. Raises `LeaseHeldError` if no turn becomes available in time."""
         store, until = turn.enter_context(closing(self._open())), time.monotonic() + self._most
         if not self._prepared:
             store.require_writable()

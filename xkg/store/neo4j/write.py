@@ -136,7 +136,7 @@ def stamp(
     model: str | None = None,
     connected: int | None = None,
 ) -> None:
-    """Records how many nodes have this commit's number (`changed`). Called at the end of the transaction."""
+    """Records how many nodes have this commit's number (`changed`). Must be called at the end of the transaction."""
     transaction.run(_STAMP, all=_stamp(state, changed, model=model, connected=connected)).consume()
 
 
@@ -149,8 +149,6 @@ def _stamp(state: State, changed: int, *, model: str | None = None, connected: i
 
 
 class _Rows:
-    """Rows grouped by table, as parameters for the statement that writes the rows."""
-
     def __init__(self) -> None:
         self._rows: dict[str, dict[Any, dict[str, Any]]] = {table: {} for table in (*NODES, *EDGES)}
 
@@ -159,8 +157,8 @@ class _Rows:
             table, values = self._rows[row.table], [list(v) if isinstance(v, tuple) else v for v in row.values]
             if row.table in NODES:
                 node = dict(zip(NODES[row.table].replace("[]", "").split(), values, strict=True))
-                # If papers share a repository, the paper for which the repository is official takes precedence;
-                # otherwise, the first paper does.
+                # If papers share a repository, the paper for which the repository is official takes precedence. If
+                # there is none, the first paper does.
                 if node["id"] not in table or (row.table == "Repository" and node["is_official"]):
                     table[node["id"]] = node
             else:
@@ -243,12 +241,10 @@ def _tombstone(paper: str, generation: int) -> dict[str, Any]:
 
 
 def _is_stored(bundle: PaperBundle, seen: read.Seen) -> bool:
-    """Returns whether the graph contains this bundle unchanged."""
     return isinstance(seen, read.Stored) and seen.as_written and seen.bundle == bundle
 
 
 def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, Rest | None]:
-    """Returns the extra data for each of these papers, or None if the data cannot be read."""
     found: dict[str, Rest | None] = {}
     for record in transaction.run(_EARLIER, papers=papers):
         if record["rest"] is not None:
@@ -262,7 +258,6 @@ def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> di
 def _gone(
     transaction: neo4j.ManagedTransaction, earlier: Mapping[str, Rest | None], rows: _Rows
 ) -> dict[str, list[str]]:
-    """Returns the papers' own nodes that no longer exist in the new rows, grouped by label."""
     lost = [f"{paper.partition('~')[0]}#" for paper, rest in earlier.items() if rest is None]
     gone = {}
     for label in _OWN:

@@ -1,3 +1,3 @@
-"""The connection to the server: sessions, migrations and error messages.
+"""Manages the connection to the server, including sessions, migrations and error messages.
 
-May import from any layer below `store`."""
+This package may import from any layer below `store`."""

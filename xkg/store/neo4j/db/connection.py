@@ -1,4 +1,4 @@
-"""The connection to a Neo4j server: credentials, one driver per process, managed transactions, and one-line errors."""
+"""Connects to a Neo4j server, with credentials, one driver per process, managed transactions, and one-line errors."""
 
 import logging
 import os
@@ -21,7 +21,8 @@ from xkg.version import __version__
 OLDEST = (5, 26)
 _CONNECT_SECONDS = 5.0
 _ACQUIRE_SECONDS = 10.0
-# Long enough to retry after a deadlock or election, but short enough to report a lost server within seconds.
+# This time is long enough to retry after a deadlock or election, but short enough to report a lost server within
+# seconds.
 _RETRY_SECONDS = 8.0
 _IDLE_SECONDS = 60.0
 _UNKNOWN_COMMITS = 3
@@ -81,7 +82,7 @@ class Connection:
 
     @property
     def driver(self) -> neo4j.Driver:
-        """This process's driver, connected to Neo4j 5.26 or later."""
+        """Returns this process's driver, connected to Neo4j 5.26 or later."""
         with self._turn:
             if self._process != os.getpid():
                 # Connections opened by the parent process belong to the parent.
@@ -96,7 +97,7 @@ class Connection:
 
     @property
     def version(self) -> str:
-        """The server's version, such as `5.26.30`."""
+        """Returns the server's version, such as `5.26.30`."""
         _ = self.driver
         return self._agent.removeprefix("Neo4j/")
 
@@ -184,7 +185,6 @@ class Connection:
 
 
 def _opened(address: str, database: str, known: neo4j.Auth) -> tuple[neo4j.Driver, str]:
-    """Returns a driver that has connected to the database, and the server's agent string."""
     driver = neo4j.GraphDatabase.driver(
         address,
         auth=known,

@@ -96,7 +96,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """Returns a short reason why the server does not answer, preferably the one given by the operating system."""
     for cause in _chain(error):
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror

@@ -1,8 +1,8 @@
 """Manages a graph's schema on Neo4j, which is defined in `cypher/schema/neo4j/`.
 
-Neo4j cannot change the schema and data in the same transaction, so a migration has two steps: running idempotent
-statements, and recording that the statements have been applied. A migration that is interrupted between these steps is
-rerun."""
+Neo4j cannot change the schema and data in the same transaction, so a migration has two steps. The first step runs
+idempotent statements, and the second records that they have been applied. A migration that is interrupted between these
+steps is rerun."""
 
 import re
 import time
@@ -41,9 +41,9 @@ _OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'XkgBundle'))}) RETURN n.id AS id LIMI
 
 
 class State(NamedTuple):
-    """The `(:XkgMeta)` node: the graph's name, the numbers of its last commit and last migration, the embedding model
-    for its links, the last linked commit, and the first commit with tombstones. All fields are zero or empty if there
-    is no graph."""
+    """The content of the `(:XkgMeta)` node. The node stores the graph's name, the numbers of its last commit and last
+    migration, and the embedding model for its links. The node also stores the last linked commit, and the first commit
+    with tombstones. All fields are zero or empty if there is no graph."""
 
     graph: str = ""
     generation: int = 0
