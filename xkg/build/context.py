@@ -62,7 +62,7 @@ class BuildContext:
 
     @property
     def added(self) -> dict[str, object]:
-        """The options that differ from their defaults, for use in stage keys."""
+        """Returns the options that differ from their defaults, for use in stage keys."""
         return {**({"added": list(self.packages)} if self.packages else {}), **({"cpu": True} if self.cpu else {})}
 
     def environment(

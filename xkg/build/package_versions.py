@@ -129,7 +129,7 @@ def _imports(nodes: Sequence[Code]) -> dict[str, tuple[str, ...]]:
 
 
 def failed_in_package(node: Code, environment: Environment) -> bool:
-    """Whether an installed package failed, either on import or in a call that raised inside the package."""
+    """Returns whether an installed package failed, either on import or in a call that raised inside the package."""
     if node.level is not Level.PARSED or not node.evidence or node.evidence[-1].runner is None:
         return False
     evidence = node.evidence[-1]
@@ -140,8 +140,8 @@ def failed_in_package(node: Code, environment: Environment) -> bool:
 
 
 def failed_in_python(node: Code) -> bool:
-    """Whether the code uses a feature that was removed from its Python version, such as `from collections import
-    Mapping`."""
+    """Returns whether the code uses a feature that was removed from its Python version, such as `from collections
+    import Mapping`."""
     reason = node.evidence[-1].reason if node.evidence else None
     match = _REMOVED_FROM_PYTHON.search(reason or "")
     return match is not None and (match[1] or match[2]) in sys.stdlib_module_names

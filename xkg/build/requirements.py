@@ -60,12 +60,12 @@ _INCLUDED = re.compile(r"^[ \t]*+(-r|--requirement|-e|--editable)[ \t=]*+([^\s#;
 
 
 def is_readme(path: str) -> bool:
-    """Whether a path is the repository's README."""
+    """Returns whether a path is the repository's README."""
     return bool(_README.match(path))
 
 
 def states_requirements(path: str) -> bool:
-    """Whether the file at this path may declare packages needed by the code."""
+    """Returns whether the file at this path may declare packages needed by the code."""
     folder, _, name = path.rpartition("/")
     stem, dot, ending = name.rpartition(".")
     if name in _PROJECTS or name == "Pipfile" or _is_lock(name) or is_readme(path):

@@ -112,7 +112,7 @@ def verify(
 
 
 def _stands(result: NodeResult | None, code: Code) -> bool:
-    """Whether code is `tested`, judging by its new result, or by its stored level if it was not rerun."""
+    """Returns whether code is `tested`, judging by its new result, or by its stored level if it was not rerun."""
     if result is None:
         return code.level.rank >= Level.TESTED.rank
     return result.level.rank >= Level.TESTED.rank and result.cause is Cause.PASSES

@@ -108,8 +108,8 @@ _FREE_CHARACTERS = 100_000
 
 
 def is_tangled(module: Module) -> bool:
-    """Whether so many symbols are nested or share lines that the file cannot be hand-written. Processing such a file
-    symbol by symbol would take quadratic time."""
+    """Returns whether so many symbols are nested or share lines that the file cannot be hand-written. Processing such a
+    file symbol by symbol would take quadratic time."""
     ends = [0]
     for line in module.text.split("\n"):
         ends.append(ends[-1] + len(line) + 1)

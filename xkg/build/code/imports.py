@@ -32,7 +32,7 @@ class ModuleIndex:
 
     @cached_property
     def by_last_name(self) -> dict[str, list[str]]:
-        """Module paths without suffix, grouped by their last part; paths closest to the top come first."""
+        """Returns module paths without suffix, grouped by their last part; paths closest to the top come first."""
         stems: dict[str, list[str]] = {}
         for path in sorted(self.names, key=lambda p: (p.count("/"), p)):
             stem = path.removesuffix("/__init__.py").removesuffix(".py")
@@ -118,13 +118,14 @@ class ModuleIndex:
         return self.at(path) if path else self.root
 
     def is_own(self, module: str) -> bool:
-        """Whether an import starts with the repository's own name, meaning that the root folder serves as a package."""
+        """Returns whether an import starts with the repository's own name, meaning that the root folder serves as a
+        package."""
         top = slug(module.partition(".")[0])
         return self.own_name == top or self.own_name.endswith(f"-{top}")
 
     @property
     def root(self) -> str:
-        """The repository's root folder as a module."""
+        """Returns the repository's root folder as a module."""
         return "__init__.py" if "__init__.py" in self.names else "/"
 
     def package_root(self, path: str) -> str:

@@ -129,7 +129,7 @@ def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
 
 
 def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
-    """Whether the file is a notebook whose folder also contains a script with the same name and code (jupytext,
+    """Returns whether the file is a notebook whose folder also contains a script with the same name and code (jupytext,
     nbconvert)."""
     stem, dot, ending = path.rpartition(".")
     twin = ending == "ipynb" and f"{stem}{dot}py" in paths

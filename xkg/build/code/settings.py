@@ -55,7 +55,7 @@ class Setting(Value):
 
 
 def is_settings(path: str, size: int | None) -> bool:
-    """Whether a file may configure an experiment, judging by its path and size."""
+    """Returns whether a file may configure an experiment, judging by its path and size."""
     if path.rpartition(".")[2].lower() not in _SUFFIXES or (size or 0) > LARGEST_FILE:
         return False
     stem = path.rpartition("/")[2].rpartition(".")[0]

@@ -64,7 +64,7 @@ def suffix(path: str) -> str:
 
 
 def is_wanted(file: File, skipped: Skips) -> bool:
-    """Whether a file may be source in a supported language, judging by its name and size."""
+    """Returns whether a file may be source in a supported language, judging by its name and size."""
     ending = suffix(file.path)
     readable = ending in _HASHED or ending in SUFFIXES
     folders = file.path.split("/")[:-1]
@@ -92,7 +92,7 @@ def is_wanted(file: File, skipped: Skips) -> bool:
 
 
 def is_source(path: str, content: bytes, skipped: Skips) -> bool:
-    """Whether the content is hand-written source code."""
+    """Returns whether the content is hand-written source code."""
     ending = suffix(path)
     if ending and ending not in _HASHED and ending not in SUFFIXES:
         return False  # the file was read only because it could be a pointer
@@ -116,7 +116,7 @@ def is_source(path: str, content: bytes, skipped: Skips) -> bool:
 
 
 def is_pointer(content: bytes) -> bool:
-    """Whether the file is a Git LFS pointer: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md."""
+    """Returns whether the file is a Git LFS pointer: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md."""
     return content.startswith(b"version https://git-lfs.github.com/spec/")
 
 

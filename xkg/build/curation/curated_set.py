@@ -75,7 +75,7 @@ class ChosenRepository(Value):
 
     @property
     def spec(self) -> str:
-        """The repository in the form accepted by `xkg build --repo`."""
+        """Returns the repository in the form accepted by `xkg build --repo`."""
         return f"{self.url}@{self.commit}" if self.commit else self.url
 
     @property
@@ -114,7 +114,7 @@ class CuratedPaper(Value):
 
     @property
     def repository(self) -> ChosenRepository | None:
-        """The paper's own repository."""
+        """Returns the paper's own repository."""
         first = self.repositories[0] if self.repositories else None
         return first if first is not None and first.is_official else None
 

@@ -89,8 +89,8 @@ def _by_titles(
 
 
 def _agrees(reference: Reference, paper: FoundPaper) -> bool:
-    """Whether the authors or year confirm that a paper with this title is the cited paper. Titles alone are not unique:
-    several papers are called "Deep Learning"."""
+    """Returns whether the authors or year confirm that a paper with this title is the cited paper. Titles alone are not
+    unique: several papers are called "Deep Learning"."""
     surname = first_surname(reference)
     if surname and paper.authors:
         return surname.split()[-1].casefold() in paper.authors[0].casefold()

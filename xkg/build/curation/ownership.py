@@ -149,7 +149,7 @@ def _against(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
 
 
 def _holds_title(text: str, title: str) -> bool:
-    """Whether the text contains the title, or, for a long title, the parts before and after its colon."""
+    """Returns whether the text contains the title, or, for a long title, the parts before and after its colon."""
     if len(title.split()) < 3 and len(title) < 16:
         return title_similarity(text, title) >= _ALIKE
     return bool(_letters(title)) and _letters(title) in _letters(text)
@@ -174,13 +174,13 @@ def _author_as_owner(facts: RepositoryFacts, authors: Sequence[str]) -> str | No
 
 
 def _is_title(one: str, other: str) -> bool:
-    """Whether two titles are equal, ignoring whether adjacent words are written together or apart."""
+    """Returns whether two titles are equal, ignoring whether adjacent words are written together or apart."""
     return _letters(one) == _letters(other) or title_similarity(one, other) >= _ALIKE
 
 
 def _is_named_after(facts: RepositoryFacts, title: str) -> bool:
-    """Whether the repository is named after the part of the title before the colon, or after consecutive words in the
-    title."""
+    """Returns whether the repository is named after the part of the title before the colon, or after consecutive words
+    in the title."""
     words = re.sub(r"[\W_]+", " ", facts.full_name.partition("/")[2]).casefold().split()
     head, colon, _ = title.partition(":")
     in_title = " ".join(re.findall(r"[^\W_]+", title.casefold()))

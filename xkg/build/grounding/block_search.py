@@ -59,7 +59,7 @@ class BlockSearch:
         return best
 
     def of_symbol(self, i: int, symbol: str) -> list[tuple[IndexedBlock, float]]:
-        """A symbol's blocks with their scores for technique i, best first, with ties in line order."""
+        """Returns a symbol's blocks with their scores for technique i, best first, with ties in line order."""
         if (i, symbol) not in self._of_symbol:
             found = [(block, self.scores[i].get(block.id, 0.0)) for block in self.index.inside(symbol)]
             self._of_symbol[i, symbol] = sorted(found, key=lambda pair: -pair[1])

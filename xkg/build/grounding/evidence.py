@@ -45,12 +45,12 @@ class Evidence:
 
     @property
     def score(self) -> float:
-        """The ranking score (0 to 1): the mean of `words`, `name` and `lines`, times `role`."""
+        """Returns the ranking score (0 to 1): the mean of `words`, `name` and `lines`, times `role`."""
         return (self.words + self.name + self.lines) / 3 * self.role
 
 
 def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int, lines: float) -> Evidence:
-    """The evidence that a symbol implements technique i of `search`; `lines` is the score of its best block."""
+    """Returns the evidence that a symbol implements technique i of `search`; `lines` is the score of its best block."""
     lexical = search.lexical[i]
     best = next((score for symbol, score in lexical.items() if symbol in search.index.entries), 0.0)
     return Evidence(
@@ -68,7 +68,8 @@ def own_name(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
 
 
 def is_whole(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> bool:
-    """Whether a symbol is named after the technique, so that all its lines are assumed to implement the technique."""
+    """Returns whether a symbol is named after the technique, so that all its lines are assumed to implement the
+    technique."""
     return _name_evidence(query, entry, index, {"name": 1.0, "joined": 1.0}) >= _CALLED
 
 
@@ -105,7 +106,7 @@ def _form_evidence(form: Sequence[str], value: Callable[[str], float], index: Sy
 
 
 def _explained(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
-    """The fraction of the words in a symbol's own name that come from the technique, weighted by rarity."""
+    """Returns the fraction of the words in a symbol's own name that come from the technique, weighted by rarity."""
     vocabulary = index.vocabulary
     name_words = {word for form in query.forms for word in form}
     name_words |= {related for word in name_words for related in vocabulary.related(word)}

@@ -67,8 +67,8 @@ def focus(
 
 
 def _why(present: frozenset[str], entry: Entry, query: TechniqueQuery, search: BlockSearch) -> str:
-    """The technique's words that occur in the lines, rarest first. If the lines contain no such words, the words that
-    occur in the symbol's name."""
+    """Returns the technique's words that occur in the lines, rarest first. If the lines contain no such words, the
+    words that occur in the symbol's name."""
     spelled = query.content_words()
     related = search.index.symbols.vocabulary.related
     for found, says in ((present, "names"), ({*entry.fields["name"], *entry.fields["owner"]}, "its name contains")):

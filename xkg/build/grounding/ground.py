@@ -42,12 +42,12 @@ class Grounding(Value):
 
     @property
     def certain(self) -> frozenset[str]:
-        """The techniques whose best place is certain."""
+        """Returns the techniques whose best place is certain."""
         return self._best("certain")
 
     @property
     def doubtful(self) -> frozenset[str]:
-        """The techniques whose best place is doubtful. Techniques with only weak places are neither certain nor
+        """Returns the techniques whose best place is doubtful. Techniques with only weak places are neither certain nor
         doubtful."""
         return self._best("doubtful") - self.certain
 
@@ -55,7 +55,7 @@ class Grounding(Value):
         return frozenset(at.technique for at in self.locations if at.confidence == confidence)
 
     def of(self, technique: str) -> tuple[Location, ...]:
-        """The locations for one technique, best first."""
+        """Returns the locations for one technique, best first."""
         return tuple(location for location in self.locations if location.technique == technique)
 
 
@@ -113,7 +113,7 @@ def ground(
 
 
 def _is_of_another(query: TechniqueQuery, place: Entry, queries: Sequence[TechniqueQuery], index: SymbolIndex) -> bool:
-    """Whether another technique's name matches a place, or the place's class, better than this technique's name
+    """Returns whether another technique's name matches a place, or the place's class, better than this technique's name
     does."""
     around = index.entries.get(place.source.parent or "")
     entries = [place, around] if around is not None and around.kind == "class" else [place]

@@ -24,8 +24,8 @@ class RankedPlace:
 
 
 def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int) -> list[RankedPlace]:
-    """At most `limit` places for technique i of `search`, best first. `ranked` are the technique's candidates, best
-    first."""
+    """Returns at most `limit` places for technique i of `search`, best first. `ranked` are the technique's candidates,
+    best first."""
     entries = search.index.symbols.entries
     found: list[RankedPlace] = []
     best_blocks: set[str] = set()
@@ -68,7 +68,7 @@ def _is_container(entry: Entry) -> bool:
 
 
 def are_twins(one: Entry, other: Entry) -> bool:
-    """Whether two symbols have nearly the same code."""
+    """Returns whether two symbols have nearly the same code."""
     first, second = one.source.symbol, other.source.symbol
     if first.kind != second.kind or one.id == other.id:
         return False

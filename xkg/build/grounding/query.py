@@ -65,17 +65,18 @@ class TechniqueQuery:
 
     @property
     def about(self) -> frozenset[str]:
-        """All stems in the name and definition."""
+        """Returns all stems in the name and definition."""
         return frozenset(word for form in self.forms for word in form) | frozenset(self.definition)
 
     def plain_weights(self, index: SymbolIndex) -> dict[str, float]:
-        """BM25 weights for symbols: a weight of at most 1 for each word in the name and definition, plus weights for
-        the equation and algorithm numbers that comments refer to."""
+        """Returns BM25 weights for symbols: a weight of at most 1 for each word in the name and definition, plus
+        weights for the equation and algorithm numbers that comments refer to."""
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         return {word: min(1.0, self.definition.get(word, 1.0)) for word in sorted(self.about)} | numbers
 
     def name_weights(self, vocabulary: Vocabulary) -> dict[str, float]:
-        """BM25 weights for the name: its words, their variants in the repository, and the acronyms that occur there."""
+        """Returns BM25 weights for the name: its words, their variants in the repository, and the acronyms that occur
+        there."""
         weights: dict[str, float] = {}
         for form in self.forms:
             for word in form:
@@ -88,8 +89,8 @@ class TechniqueQuery:
         return weights
 
     def weights(self, index: SymbolIndex) -> dict[str, float]:
-        """BM25 weights, half for the name (`name_weights`) and half for the definition. The definition's half also
-        covers equation and algorithm numbers that comments in the repository refer to."""
+        """Returns BM25 weights, half for the name (`name_weights`) and half for the definition. The definition's half
+        also covers equation and algorithm numbers that comments in the repository refer to."""
         query = self.name_weights(index.vocabulary)
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         definition = {**self.definition, **numbers}
@@ -101,8 +102,8 @@ class TechniqueQuery:
 
 
 def technique_queries(techniques: Sequence[Technique], document: Document | None) -> list[TechniqueQuery]:
-    """One query per technique, in order. Each "long form (SHORT)" in the paper adds an acronym, even if the technique
-    itself does not mention the acronym."""
+    """Returns one query per technique, in order. Each "long form (SHORT)" in the paper adds an acronym, even if the
+    technique itself does not mention the acronym."""
     texts = [document.text if document else "", *(f"{each.name}. {each.definition}" for each in techniques)]
     acronyms = abbreviations(texts)
     methods = [name for each in techniques if each.depth == 0 for name in (each.name, *each.aliases)]
@@ -179,7 +180,7 @@ def _definition(technique: Technique, document: Document | None) -> dict[str, fl
 
 
 def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
-    """The stems of names in equations and algorithms near the technique's excerpts."""
+    """Yields the stems of names in equations and algorithms near the technique's excerpts."""
     for equation in _equations(technique, document):
         yield from _tex_words(equation.latex)
     for _, algorithm in _algorithms(technique, document):
@@ -187,8 +188,8 @@ def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
 
 
 def _numbers(technique: Technique, document: Document) -> Iterable[str]:
-    """The numbers of equations and algorithms that are in or near the technique's excerpts, or that the excerpts refer
-    to."""
+    """Yields the numbers of equations and algorithms that are in or near the technique's excerpts, or that the excerpts
+    refer to."""
     for equation in _equations(technique, document):
         yield from (f"eq:{number.casefold()}" for number in equation.numbers)
     yield from (f"alg:{number}" for number, _ in _algorithms(technique, document) if number)
@@ -197,7 +198,7 @@ def _numbers(technique: Technique, document: Document) -> Iterable[str]:
 
 
 def _equations(technique: Technique, document: Document) -> Iterable[Equation]:
-    """The displayed equations near the technique's excerpts."""
+    """Yields the displayed equations near the technique's excerpts."""
     for excerpt in technique.excerpts:
         for equation in document.equations:
             if excerpt.start - _BEFORE <= equation.start <= excerpt.end + _AFTER:
@@ -205,7 +206,7 @@ def _equations(technique: Technique, document: Document) -> Iterable[Equation]:
 
 
 def _algorithms(technique: Technique, document: Document) -> Iterable[tuple[int, Algorithm]]:
-    """Each algorithm that overlaps the technique's excerpts, with its number, or 0 if it has no caption."""
+    """Yields each algorithm that overlaps the technique's excerpts, with its number, or 0 if it has no caption."""
     for excerpt in technique.excerpts:
         captioned = 0
         for algorithm in document.algorithms:

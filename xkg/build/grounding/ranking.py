@@ -38,7 +38,7 @@ class Ranking:
         self.blocks = BlockSearch(index, queries, vectors, embedder, near)
 
     def candidates(self, i: int) -> list[Candidate]:
-        """The candidates for the `i`-th technique, best first, each symbol once."""
+        """Returns the candidates for the `i`-th technique, best first, each symbol once."""
         best_blocks = self.blocks.best_of_symbols(i)
         proposed = (*islice(self._search.lexical[i], _CANDIDATES), *self._fused[i], *islice(best_blocks, _CANDIDATES))
         best: dict[str, Candidate] = {}

@@ -89,15 +89,15 @@ class _Matcher:
         self._related = len(self._missing) <= (1 - _RELATED) * len(stored)
 
     def with_rivals(self, requested: Iterable[Symbol]) -> list[Symbol]:
-        """The requested symbols, plus any stored symbols that compete with these for matches. Competing symbols have
-        the same name and place, or are missing from their place in the copy."""
+        """Returns the requested symbols, plus any stored symbols that compete with these for matches. Competing symbols
+        have the same name and place, or are missing from their place in the copy."""
         rivals = [other for symbol in requested for other in self._stored[_category(symbol), self._place(symbol)]]
         if self._related and len(self._missing) * self._added_count <= _MOST_PAIRS:
             rivals += self._missing
         return list({symbol.id: symbol for symbol in (*requested, *rivals)}.values())
 
     def candidates(self, old: Symbol) -> Iterable[tuple[Symbol, float]]:
-        """Possible matches for `old` in the copy, with scores from 0 to 1."""
+        """Yields possible matches for `old` in the copy, with scores from 0 to 1."""
         own = (_category(old), self._place(old))
         for new in self._current.get(own, ()):
             if score := self._score_in_place(old, new):
@@ -135,8 +135,8 @@ class _Matcher:
         return 0.65 * body + 0.2 * names + 0.1 * same_file + 0.04 * same_signature
 
     def _body(self, old: Symbol, new: Symbol) -> float | None:
-        """The similarity of the bodies, or None if the bodies cannot be compared because they are short or were stored
-        without fingerprints."""
+        """Returns the similarity of the bodies, or None if the bodies cannot be compared because they are short or were
+        stored without fingerprints."""
         if not self._sketched or not (old.fingerprint or new.fingerprint):
             return None
         return similarity(old.fingerprint, new.fingerprint) if old.fingerprint and new.fingerprint else 0.0
@@ -146,8 +146,8 @@ class _Matcher:
 
 
 def _category(symbol: Symbol) -> str:
-    """The symbol's kind, except that a method is treated as a function, since a function moved into a class becomes a
-    method."""
+    """Returns the symbol's kind, except that a method is treated as a function, since a function moved into a class
+    becomes a method."""
     return "function" if symbol.kind == "method" else symbol.kind
 
 
@@ -174,7 +174,7 @@ class _KeyIndex(Generic[T]):
         self._by_key = {key: group for key, group in self._by_key.items() if len(group) <= most}
 
     def sharing(self, keys: Iterable[Hashable]) -> Iterable[T]:
-        """The items that have any of these keys, without duplicates."""
+        """Yields the items that have any of these keys, without duplicates."""
         by_id: dict[str, T] = {}
         for key in keys:
             for thing in self._by_key.get(key, ()):

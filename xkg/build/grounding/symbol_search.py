@@ -38,7 +38,7 @@ class SymbolSearch:
         self.similarity = [_ranked(embedded, row) for row in vectors @ symbols.T]
 
     def fused(self, i: int, limit: int) -> list[str]:
-        """The best symbols for technique i, by reciprocal rank fusion of all three searches."""
+        """Returns the best symbols for technique i, by reciprocal rank fusion of all three searches."""
         rankings = [list(ranking)[:_DEPTH] for ranking in (self.lexical[i], self.named[i], self.similarity[i])]
         return [symbol for symbol, _ in reciprocal_rank_fusion(rankings)[:limit]]
 
@@ -53,7 +53,7 @@ class SymbolSearch:
 
 
 def _has_content(entry: Entry) -> bool:
-    """Whether a symbol is worth embedding: it is neither a file of definitions nor a supporting method."""
+    """Returns whether a symbol is worth embedding: it is neither a file of definitions nor a supporting method."""
     return not entry.supports and (entry.kind != "module" or entry.is_script)
 
 

@@ -46,7 +46,7 @@ class WorkingCopies:
         self._parsed: OrderedDict[Path, tuple[str, Future[WorkingCopy]]] = OrderedDict()
 
     def read(self, folder: Path, roots: Sequence[Path] | None = None) -> WorkingCopy:
-        """The folder's current content, including uncommitted changes. `roots` has the same meaning as in
+        """Returns the folder's current content, including uncommitted changes. `roots` has the same meaning as in
         `read_folder`. Raises `InputError` if the folder has no readable source, plus anything that `Parsers.repository`
         raises."""
         checkout = read_folder(folder, roots)

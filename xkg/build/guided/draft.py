@@ -70,13 +70,13 @@ class Draft(Value):
 
     @property
     def text(self) -> str:
-        """The technique's name and definition."""
+        """Returns the technique's name and definition."""
         return f"{self.name}. {self.definition}"
 
     @property
     def scope(self) -> Scope:
-        """The part of the module that is checked for fidelity (everything except its components' code), and the lines
-        from which that part was written."""
+        """Returns the part of the module that is checked for fidelity (everything except its components' code), and the
+        lines from which that part was written."""
         components = [component.implementation for component in self.components]
         lines = own_lines(self.implementation, components)
         calls = component_calls(self.implementation, components) & lines

@@ -25,5 +25,5 @@ def vendored_folders(codebase: Codebase) -> frozenset[str]:
 
 
 def is_inside(path: str, folders: frozenset[str]) -> bool:
-    """Whether a path is in one of the folders."""
+    """Returns whether a path is in one of the folders."""
     return not folders.isdisjoint(str(folder) for folder in PurePosixPath(path).parents)

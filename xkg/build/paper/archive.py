@@ -27,7 +27,7 @@ _TEXT_SUFFIXES = frozenset(
 
 
 def is_archive(head: bytes) -> bool:
-    """Whether `unpack` can read a file that begins with `head` (the first 512 bytes are enough)."""
+    """Returns whether `unpack` can read a file that begins with `head` (the first 512 bytes are enough)."""
     return head.startswith((b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar"
 
 
@@ -113,7 +113,8 @@ def _gunzip(path: Path, file: IO[bytes], size: int) -> dict[str, bytes]:
 
 
 def _old_tar(head: bytes) -> bool:
-    """Whether a file is a pre-ustar tar, which has no magic number but can be identified by its header checksum."""
+    """Returns whether a file is a pre-ustar tar, which has no magic number but can be identified by its header
+    checksum."""
     if len(head) < 512:
         return False
     try:

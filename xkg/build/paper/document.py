@@ -115,14 +115,14 @@ class Document(Value):
     source_sha256: str = ""
 
     def place(self, offset: int) -> tuple[str, int] | None:
-        """The file and the 1-based line number for an offset in `text`."""
+        """Returns the file and the 1-based line number for an offset in `text`."""
         for span in self.spans:
             if span.start <= offset < span.end:
                 return span.path, span.line + self.text.count("\n", span.start, offset)
         return None
 
     def walk(self) -> list[Section]:
-        """All sections in reading order."""
+        """Returns all sections in reading order."""
         out: list[Section] = []
         stack = list(reversed(self.sections))
         while stack:

@@ -156,8 +156,8 @@ class PaperFiles:
             return None
 
     def only(self, name: str) -> str | None:
-        """The text of the file with this name, even if it is outside `folder`. Returns None if there is no such file,
-        or more than one."""
+        """Returns the text of the file with this name, even if it is outside `folder`. Returns None if there is no such
+        file, or more than one."""
         try:
             paths = [path for path in self._reader.names() if posixpath.basename(path) == name]
             data = self._reader.read(paths[0]) if len(paths) == 1 else None
@@ -169,7 +169,7 @@ class PaperFiles:
         return self._decode(name, data)
 
     def digest(self) -> str:
-        """The SHA-256 hash of all files read, in the order in which they were first read."""
+        """Returns the SHA-256 hash of all files read, in the order in which they were first read."""
         return self._hash.hexdigest()
 
     def _load(self, path: str) -> str | None:

@@ -42,13 +42,13 @@ def doi_in(text: str) -> str | None:
 
 
 def venue_year(text: str) -> int | None:
-    """The year in a copyright line, in a proceedings line or in the name of the conference's style file."""
+    """Returns the year in a copyright line, in a proceedings line or in the name of the conference's style file."""
     match = _VENUE.search(text)
     return int(next(group for group in match.groups() if group)) if match else None
 
 
 def first_year(number: str | None) -> int | None:
-    """The year in a new-style arXiv id (`2006.10726` → 2020)."""
+    """Returns the year in a new-style arXiv id (`2006.10726` → 2020)."""
     match = re.fullmatch(r"([0-9]{2})(?:0[1-9]|1[0-2])\.[0-9]{4,5}", number or "")
     return 2000 + int(match[1]) if match else None
 
@@ -133,7 +133,8 @@ def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
 
 
 def _is_cut(text: str, following: str) -> bool:
-    """Whether a name is split across two rows, so that joining the rows leaves fewer words that are not names."""
+    """Returns whether a name is split across two rows, so that joining the rows leaves fewer words that are not
+    names."""
     broken = text.endswith("-")
     if (following.isupper() and not broken) or not any(map(is_person, may_be_names(text))):  # "MIT" is not a name
         return False
@@ -149,7 +150,7 @@ def _others(text: str) -> int:
 
 
 def may_be_names(text: str) -> list[str]:
-    """The parts of a row that may be names."""
+    """Returns the parts of a row that may be names."""
     text = _ASIDE.sub(" ", _MAIL.sub("\n", unicodedata.normalize("NFC", text)))  # an accent may be a separate character
     split = _APART.split(_SUFFIX.sub(" ", _POINTERS.sub("\n", text)))
     bare = (re.sub(r"(?<=[^\W\d_]{2})(?<![JS]r)\.$", "", piece.strip(" :–—-[]{}<>^")) for piece in split)

@@ -91,7 +91,7 @@ def numbered(headings: Iterable[Heading]) -> list[Heading]:
 
 
 def _follows_roman(letter: str, before: Sequence[Heading]) -> bool:
-    """Whether a letter numbers a subsection of a section with a Roman numeral, as in IEEE style."""
+    """Returns whether a letter numbers a subsection of a section with a Roman numeral, as in IEEE style."""
     last = next((h for h in reversed(before) if h.level < 4 and h.number), None)
     if last is None or last.appendix:
         return False
@@ -109,7 +109,7 @@ def _is_roman(number: str, before: Sequence[Heading]) -> bool:
 
 
 def repeats_title(heading: str, title: str, *, once: bool = True) -> bool:
-    """Whether a heading is the paper's title or a long prefix of the title."""
+    """Returns whether a heading is the paper's title or a long prefix of the title."""
     whole, name = normalised(title), normalised(heading)
     return bool(name) and (name == whole or (whole.startswith(name + " ") and name.count(" ") >= (3 if once else 2)))
 
@@ -214,7 +214,7 @@ def _follows_sentence(text: str, at: int) -> bool:
 
 
 def is_noun_phrase(title: str) -> bool:
-    """Whether `title` reads like a heading rather than a sentence."""
+    """Returns whether `title` reads like a heading rather than a sentence."""
     bare = re.sub(r"\$[^$]*\$", "x", title)
     words = re.findall(r"[^\W_]+(?:[-'’/][^\W_]+)*", bare)
     if not words or len(words) > 12 or re.search(r"\(.{0,80}\b(?:19|20)\d\d", title):

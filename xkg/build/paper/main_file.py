@@ -39,17 +39,18 @@ Rank = tuple[bool, bool, bool, bool, bool, bool, int, int, str]
 
 
 def is_sample(title: str, text: str) -> bool:
-    """Whether a document is the sample paper from a template, judging by its title and its instructions to authors."""
+    """Returns whether a document is the sample paper from a template, judging by its title and its instructions to
+    authors."""
     return _ASIDE_TITLE.search(title) is not None and _TELLS_AUTHORS.search(text[:20_000]) is not None
 
 
 def looks_like_latex(text: str) -> bool:
-    """Whether a text is a complete LaTeX document rather than a fragment."""
+    """Returns whether a text is a complete LaTeX document rather than a fragment."""
     return _CLASS.search(text) is not None or "\\begin{document}" in text
 
 
 def favoured(name: str) -> bool:
-    """Whether a file's name is a common name for papers."""
+    """Returns whether a file's name is a common name for papers."""
     return _FAVOURED.match(name) is not None
 
 
@@ -69,16 +70,16 @@ class MainFiles:
         self._ranked = sorted(((_rank(name, texts, bibliographies), name) for name in texts), reverse=True)
 
     def best(self) -> str | None:
-        """The main file, or None if no file is a complete document."""
+        """Returns the main file, or None if no file is a complete document."""
         return self.stated or next((name for rank, name in self._ranked if rank[0]), None)
 
     def fragment(self) -> str | None:
-        """The highest-ranked file that is not empty, even if it is not a complete document."""
+        """Returns the highest-ranked file that is not empty, even if it is not a complete document."""
         return next((name for rank, name in self._ranked if rank[-2]), None)
 
     def others(self, read: set[str]) -> list[str]:
-        """The other papers in the folder, except files in `read`. If 00README specifies the main file, only the other
-        main files listed in 00README are returned."""
+        """Returns the other papers in the folder, except files in `read`. If 00README specifies the main file, only the
+        other main files listed in 00README are returned."""
         return self.also if self.stated else [name for rank, name in self._ranked if all(rank[:3]) and name not in read]
 
 
@@ -110,14 +111,14 @@ def _rank(name: str, texts: Mapping[str, str], bibliographies: set[str]) -> Rank
 
 
 def _inputs(name: str, text: str, texts: Mapping[str, str]) -> list[int]:
-    """The lengths of a file's inputs that are in the same folder or a subfolder."""
+    """Returns the lengths of a file's inputs that are in the same folder or a subfolder."""
     named = {posixpath.join(posixpath.dirname(name), match[1]) for match in _INPUT.finditer(text)}
     paths = {path if path in texts else f"{path}.tex" for path in map(posixpath.normpath, named)}
     return [len(texts[path]) for path in paths if path in texts and path != name]
 
 
 def _stated(files: PaperFiles) -> dict[str, str]:
-    """The use of each file according to arXiv's 00README, keyed by path: "toplevel", "ignore", …
+    """Returns the use of each file according to arXiv's 00README, keyed by path: "toplevel", "ignore", …
     (<https://info.arxiv.org/help/00README.html>; the older format has one file and one word per line)."""
     for name in ("00README.json", "00README.yaml", "00README.yml"):
         if text := files.text(name):

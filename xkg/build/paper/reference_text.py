@@ -49,7 +49,8 @@ def arxiv_of(text: str) -> str | None:
 
 
 def doi_of(text: str) -> str | None:
-    """The DOI in a text. A space from a line break is removed only if the DOI clearly continues after the space."""
+    """Returns the DOI in a text. A space from a line break is removed only if the DOI clearly continues after the
+    space."""
     match = DOI.search(text)
     if match is None:
         return None
@@ -61,8 +62,8 @@ def doi_of(text: str) -> str | None:
 
 
 def year_of(text: str) -> int | None:
-    """The year in parentheses after the authors. If there is no such year, returns the last number that looks like a
-    year and is not a page, volume or identifier."""
+    """Returns the year in parentheses after the authors. If there is no such year, returns the last number that looks
+    like a year and is not a page, volume or identifier."""
     bare = _NOISE.sub(" ", text)
     early = re.match(rf"^.{{2,300}}?\(({_YEAR})\)", bare)
     years = re.findall(rf"(?<![\d/.])({_YEAR})(?![\d/])", bare)

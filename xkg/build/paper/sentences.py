@@ -85,16 +85,16 @@ _MARKS = " \n\t\x01\x02\x04"
 
 
 def is_heading(section: Section) -> bool:
-    """Whether a section's title is really a heading, and not a sentence fragment that looks like a run-in heading, such
-    as "The objective in eq."."""
+    """Returns whether a section's title is really a heading, and not a sentence fragment that looks like a run-in
+    heading, such as "The objective in eq."."""
     if section.level < 4:
         return True
     return not re.search(r"(?i)\b(?:eqs?|figs?|secs?|tabs?|refs?|al|e\.g|i\.e|cf|vs)\.?$", section.title)
 
 
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
-    """The spans that are not running text, as (start, end, mark). A span marked `_FLOAT` may split a sentence in two,
-    and a span marked `_GLUE` is inside a sentence."""
+    """Returns the spans that are not running text, as (start, end, mark). A span marked `_FLOAT` may split a sentence
+    in two, and a span marked `_GLUE` is inside a sentence."""
     text = document.text
     cuts = [(s.start, s.body_start, _HEADING) for s in document.walk() if is_heading(s)]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
@@ -114,7 +114,7 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
 
 
 def _latex_cuts(document: Document) -> Iterator[tuple[int, int, str]]:
-    """The parts of a LaTeX paper other than running text and headings, including front matter."""
+    """Yields the parts of a LaTeX paper other than running text and headings, including front matter."""
     text = document.text
     marks = {"footnote": _GLUE, "statement": _PARAGRAPH, "listing": _PARAGRAPH, "table": _PARAGRAPH}
     floated = -1
@@ -201,8 +201,8 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
 
 
 def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
-    """The offsets at which sentences end, paired with a flag that is True if a paragraph also ends there. If `lines` is
-    set, every line is a paragraph."""
+    """Returns the offsets at which sentences end, paired with a flag that is True if a paragraph also ends there. If
+    `lines` is set, every line is a paragraph."""
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]
@@ -232,7 +232,7 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
 
 
 def _spans(flat: str, runs: list[_Run], flats: list[int], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """`flat[start:end]` without leading and trailing whitespace, as spans of the source."""
+    """Yields `flat[start:end]` without leading and trailing whitespace, as spans of the source."""
     for run in runs[max(0, bisect_right(flats, start) - 1) : bisect_right(flats, end)]:
         lo, hi = max(start, run.flat), min(end, run.flat + run.length)
         piece = flat[lo:hi]
@@ -243,7 +243,7 @@ def _spans(flat: str, runs: list[_Run], flats: list[int], start: int, end: int) 
 
 
 def sentences(document: Document) -> list[Sentence]:
-    """The sentences in the running text, including the abstract, in order."""
+    """Returns the sentences in the running text, including the abstract, in order."""
     flat, runs = _flatten(document)
     shadow, displays = _shadow(document, flat, runs)
     flats = [run.flat for run in runs]

@@ -287,8 +287,8 @@ def _unignored(directory: GitDirectory, path: Path) -> list[str]:
 
 
 def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str]) -> bool:
-    """Whether the work tree matches the commit. The comparison is done here, because git itself would run the filters
-    and monitors from the repository's configuration."""
+    """Returns whether the work tree matches the commit. The comparison is done here, because git itself would run the
+    filters and monitors from the repository's configuration."""
     blobs = {e.path: e for e in tracked if e.mode.startswith("100")}
     if {os.fsencode(n).decode("utf-8", "replace") for n in listed} - {e.path for e in tracked}:
         return False

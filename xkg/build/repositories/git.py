@@ -325,7 +325,7 @@ def run_git(
 
 
 def _never_began(ran: ProgramResult) -> bool:
-    """Whether git did not start because the sandbox's user had too many processes."""
+    """Returns whether git did not start because the sandbox's user had too many processes."""
     return ran.exit_code in (126, 127) and ran.stderr.rstrip().endswith(f"git: {os.strerror(errno.EAGAIN)}")
 
 

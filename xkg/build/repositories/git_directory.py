@@ -46,7 +46,7 @@ class GitDirectory:
 
     @property
     def origin(self) -> str:
-        """The address that the repository was cloned from, or "" if no address is recorded."""
+        """Returns the address that the repository was cloned from, or "" if no address is recorded."""
         return self.settings.get("remote.origin.url", "")
 
     def commit(self, name: str) -> str | None:
@@ -118,7 +118,7 @@ def ours(folder: Path) -> GitDirectory:
 
 
 def is_bare_data(path: Path) -> bool:
-    """Whether a folder looks like a bare repository but is inside a work tree."""
+    """Returns whether a folder looks like a bare repository but is inside a work tree."""
     return not os.path.lexists(path / ".git") and _looks_bare(path) and _in_work_tree(path)
 
 
@@ -189,7 +189,7 @@ def _common(folder: Path) -> Path | None:
 
 
 def _names(folder: Path, common: Path, path: Path) -> bool:
-    """Whether a git directory elsewhere records `path` as its work tree."""
+    """Returns whether a git directory elsewhere records `path` as its work tree."""
     if folder != common:
         text = read_small(folder / "gitdir", _MAX_POINTER)
         return text is not None and _resolved(folder / os.fsdecode(text.strip()), file=True) == path / ".git"
@@ -210,8 +210,8 @@ def _looks_bare(path: Path) -> bool:
 
 
 def _in_work_tree(path: Path) -> bool:
-    """Whether a folder is inside a work tree, that is, whether a parent folder has a `.git` that does not contain the
-    folder."""
+    """Returns whether a folder is inside a work tree, that is, whether a parent folder has a `.git` that does not
+    contain the folder."""
     return any(os.path.lexists(parent / ".git") and not path.is_relative_to(parent / ".git") for parent in path.parents)
 
 

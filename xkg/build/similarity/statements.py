@@ -183,7 +183,7 @@ class _Reader:
 
 
 def _validates(node: ast.If) -> bool:
-    """Whether a condition only guards against bad input."""
+    """Returns whether a condition only guards against bad input."""
     return not node.orelse and all(
         isinstance(s, (ast.Raise, ast.Assert, ast.Pass)) or (isinstance(s, ast.Expr) and _is_aside(s.value))
         for s in node.body
@@ -191,7 +191,7 @@ def _validates(node: ast.If) -> bool:
 
 
 def _is_aside(node: ast.expr) -> bool:
-    """Whether an expression is a docstring, a message, a seed, or a base class constructor call."""
+    """Returns whether an expression is a docstring, a message, a seed, or a base class constructor call."""
     if isinstance(node, ast.Constant):
         return True
     if not isinstance(node, ast.Call):
@@ -210,7 +210,7 @@ def _is_aside(node: ast.expr) -> bool:
 
 
 def _tests_presence(test: ast.expr) -> bool:
-    """Whether a test such as `x is None`, `isinstance(x, …)` or `hasattr(…)` computes nothing."""
+    """Returns whether a test such as `x is None`, `isinstance(x, …)` or `hasattr(…)` computes nothing."""
     match test:
         case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
             return True

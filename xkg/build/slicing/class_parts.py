@@ -41,8 +41,8 @@ class Mentions:
 
 
 def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -> Mentions:
-    """The attributes that a node mentions. `selves` contains the names of the object itself. Attributes of `foreign`
-    names (imported packages) are ignored."""
+    """Returns the attributes that a node mentions. `selves` contains the names of the object itself. Attributes of
+    `foreign` names (imported packages) are ignored."""
     found = Mentions()
     bases: set[int] = set()
     every = list(ast.walk(node))
@@ -117,25 +117,25 @@ class ClassParts:
 
     @property
     def missing_lines(self) -> int:
-        """The number of omitted lines."""
+        """Returns the number of omitted lines."""
         return sum(gap.last - gap.first + 1 for gap in self.gaps)
 
     def holds(self, line: int) -> bool:
-        """Whether this line of the file is kept."""
+        """Returns whether this line of the file is kept."""
         return not any(gap.first <= line <= gap.last for gap in self.gaps)
 
     def sets_up(self, line: int) -> bool:
-        """Whether a line only sets up the kept methods, because it is in a constructor that is not a root."""
+        """Returns whether a line only sets up the kept methods, because it is in a constructor that is not a root."""
         constructors = [m for m in self._members if _is_constructor(m) and m not in self.roots]
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
 
     @property
     def inherited(self) -> frozenset[int]:
-        """The ids of the name nodes in the class's bases."""
+        """Returns the ids of the name nodes in the class's bases."""
         return frozenset(id(n) for base in self.node.bases for n in ast.walk(base) if isinstance(n, ast.Name))
 
     def _reached(self, own: Collection[str], other: Collection[str]) -> set[ast.stmt] | None:
-        """The members to keep, or None if a member accesses attributes by names computed at run time."""
+        """Returns the members to keep, or None if a member accesses attributes by names computed at run time."""
         found, kept, done = Mentions(set(own), set(other)), set[ast.stmt](), set[str]()
         waiting = [
             member
@@ -164,7 +164,7 @@ class ClassParts:
         return self._found[member]
 
     def _selves(self, member: ast.stmt) -> frozenset[str]:
-        """The names that refer to the object in a member: a method's first parameter, and the class."""
+        """Returns the names that refer to the object in a member: a method's first parameter, and the class."""
         own = {self.node.name}
         if isinstance(member, Function):
             marks = {getattr(mark, "id", "") for mark in member.decorator_list}
@@ -187,8 +187,8 @@ class ClassParts:
             before, follows = last_line(member), member not in remaining
 
     def _above(self, first: int, before: int, mark: str) -> int:
-        """The first of the comment lines directly above line `first`, but after line `before`. If the mark is '', the
-        first of the empty lines there."""
+        """Returns the first of the comment lines directly above line `first`, but after line `before`. If the mark is
+        '', the first of the empty lines there."""
         while first - 1 > before and self._lines[first - 2].strip()[:1] == mark:
             first -= 1
         return first
@@ -199,7 +199,7 @@ def last_line(node: ast.stmt) -> int:
 
 
 def _root(node: ast.expr) -> ast.expr:
-    """The root of an expression, such as `a` in `a.b[i].c(x)`."""
+    """Returns the root of an expression, such as `a` in `a.b[i].c(x)`."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node
@@ -216,7 +216,7 @@ def _bound(member: ast.stmt) -> set[str]:
 
 
 def _stored(method: ast.stmt, selves: Collection[str]) -> set[str]:
-    """The attributes that a method assigns on its object; `self.register_buffer("a", …)` assigns `a`."""
+    """Returns the attributes that a method assigns on its object; `self.register_buffer("a", …)` assigns `a`."""
     stored: set[str] = set()
     for node in ast.walk(method):
         match node:
@@ -230,7 +230,8 @@ def _stored(method: ast.stmt, selves: Collection[str]) -> set[str]:
 
 
 def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
-    """The names in the parts of a member that run with the class body: decorators, defaults, bases and aliases."""
+    """Yields the names in the parts of a member that run with the class body: decorators, defaults, bases and
+    aliases."""
     parts: Iterable[ast.AST] = [member]
     if isinstance(member, Function):
         parts = (*member.decorator_list, *member.args.defaults, *(d for d in member.args.kw_defaults if d is not None))
@@ -240,7 +241,7 @@ def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
 
 
 def has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:
-    """Whether a statement is alone on its lines, apart from comments."""
+    """Returns whether a statement is alone on its lines, apart from comments."""
     head = lines[first_line(node) - 1].encode("utf-8", "surrogatepass")
     tail = lines[last_line(node) - 1].encode("utf-8", "surrogatepass")
     decorated = first_line(node) < node.lineno

@@ -107,8 +107,8 @@ def _compose(new: str, parts: Sequence[Part]) -> Composed:
 
 
 def interfaces(parts: Sequence[Part]) -> str:
-    """The names that each part offers to new code: signatures with the first sentence of the docstring, class fields,
-    and constants with their values. If two parts define a name differently, the later definition is renamed."""
+    """Returns the names that each part offers to new code: signatures with the first sentence of the docstring, class
+    fields, and constants with their values. If two parts define a name differently, the later definition is renamed."""
     blocks = []
     for module in _modules(parts).values():
         lines = [line for name in module.offers for line in outline(name, _statement(module.scope, name))]
@@ -119,21 +119,21 @@ def interfaces(parts: Sequence[Part]) -> str:
 
 
 def combined(parts: Sequence[Part]) -> str:
-    """Everything that new code can use, with dependencies, in the form produced by `compose`. Returns '' if composing
-    fails."""
+    """Returns everything that new code can use, with dependencies, in the form produced by `compose`. Returns '' if
+    composing fails."""
     names = ", ".join(sorted(callable_names(parts)))
     whole = compose(f"_all = ({names},)\n", parts) if names else Composed("")
     return whole.source.rpartition("# --- new\n")[0].strip("\n")
 
 
 def rendered(parts: Sequence[Part]) -> str:
-    """The code of the parts if it is short, otherwise their `interfaces`."""
+    """Returns the code of the parts if it is short, otherwise their `interfaces`."""
     code = combined(parts)
     return code if 0 < len(code) <= LISTED else interfaces(parts)
 
 
 def callable_names(parts: Sequence[Part]) -> frozenset[str]:
-    """The names that new code can call."""
+    """Returns the names that new code can call."""
     return frozenset(name for module in _modules(parts).values() for name in module.offers)
 
 
@@ -141,7 +141,7 @@ def callable_names(parts: Sequence[Part]) -> frozenset[str]:
 
 
 def _modules(parts: Sequence[Part]) -> dict[int, _Module]:
-    """The parts that parse, keyed by index."""
+    """Returns the parts that parse, keyed by index."""
     modules: dict[int, _Module] = {}
     claimed: set[str] = set()
     for i, part in enumerate(parts):
@@ -220,8 +220,8 @@ def _digest(text: str) -> str:
 
 
 def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
-    """The only statement that binds a name, if nothing changes the value later. Returns None if the binding, or the
-    absence of later changes, is uncertain."""
+    """Returns the only statement that binds a name, if nothing changes the value later. Returns None if the binding, or
+    the absence of later changes, is uncertain."""
     places = scope.bindings[name]
     statement = scope.statements[places[0]]
     if len(places) > 1 or name in scope.globals_written:
@@ -240,7 +240,7 @@ def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
 
 
 def _bare(node: ast.stmt) -> ast.Module:
-    """A module that contains only this statement, without docstrings and function annotations."""
+    """Returns a module that contains only this statement, without docstrings and function annotations."""
     tree = syntax_tree(ast.unparse(node))
     for inner in ast.walk(tree):
         if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -284,7 +284,7 @@ def _with_imported_duplicates(module: _Module, modules: Mapping[int, _Module]) -
 
 
 def _renamed(text: str, scope: ModuleScope, names: Mapping[str, str]) -> str:
-    """The text with global names replaced as in `names`."""
+    """Returns the text with global names replaced as in `names`."""
     source = Source(text)
     edits: list[Edit] = []
     for statement in scope.statements:
@@ -299,7 +299,7 @@ def _renamed(text: str, scope: ModuleScope, names: Mapping[str, str]) -> str:
 
 
 def _with_imports(source: str, imports: Sequence[str]) -> str:
-    """The source with import lines added at the top, after the docstring and `from __future__`."""
+    """Returns the source with import lines added at the top, after the docstring and `from __future__`."""
     lines = source.split("\n")
     at = 0
     for node in syntax_tree(source).body:

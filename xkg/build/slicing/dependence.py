@@ -168,7 +168,7 @@ class Dependence:
         return ClassParts(node, roots, lines, self._foreign_names(place.path), self.ready_members.get(place, ()))
 
     def _foreign_names(self, path: str) -> frozenset[str]:
-        """The names that a module imports from outside the repository."""
+        """Returns the names that a module imports from outside the repository."""
         if path not in self._foreign:
             imported = {bound_name(a) for s in self.scope(path).statements for n, _ in s.imports for a in n.names}
             found = {name for name in imported if isinstance(self.program.lookup(path, name), External)}
@@ -199,7 +199,7 @@ class Dependence:
         self._attributes |= found.other
 
     def holds(self, place: Place, line: int) -> bool:
-        """Whether this line of an included statement is kept."""
+        """Returns whether this line of an included statement is kept."""
         parts = self.parts.get(place)
         return parts is None or parts.holds(line)
 
@@ -266,7 +266,7 @@ class Dependence:
                     self._need(target, None, path)
 
     def _repeated(self, path: str) -> bool:
-        """Whether a name's value depends on the position in the module."""
+        """Returns whether a name's value depends on the position in the module."""
         if path not in self._repeats:
             scope = self.scope(path)
             self._repeats[path] = (
@@ -277,8 +277,8 @@ class Dependence:
         return self._repeats[path]
 
     def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
-        """The statements that may have bound a name's value before statement `position` runs, and the statements that
-        changed the value since. If `position` is None, the end of the module is used."""
+        """Returns the statements that may have bound a name's value before statement `position` runs, and the
+        statements that changed the value since. If `position` is None, the end of the module is used."""
         scope = self.scope(definition.path)
         every = self.program.bindings(definition.path, definition.name)
         indices = [i for i in every if not scope.statements[i].guarded] or list(every)
@@ -346,7 +346,7 @@ class Dependence:
         return grown
 
     def _imported_by(self, seeds: Sequence[Place]) -> list[str]:
-        """The modules that run when the seeds' modules are imported."""
+        """Returns the modules that run when the seeds' modules are imported."""
         modules: dict[str, None] = {}
         queue = deque(path for seed in seeds for path in self.program.with_parents(seed.path))
         while queue:
@@ -394,8 +394,8 @@ class Dependence:
     # --- order ---
 
     def order(self, seeds: Sequence[Place]) -> list[Place | str]:
-        """The included statements in the order in which importing the seeds' modules would run them. A namespace
-        (represented by its module's path) comes after its module."""
+        """Returns the included statements in the order in which importing the seeds' modules would run them. A
+        namespace (represented by its module's path) comes after its module."""
         out: list[Place | str] = []
         started: set[str] = set()
         by_path: dict[str, set[int]] = {}
@@ -429,7 +429,7 @@ class Dependence:
         return out
 
     def _run_at_once(self, place: Place) -> list[str]:
-        """The modules whose definitions a statement may use when it runs, directly or through the functions it
+        """Returns the modules whose definitions a statement may use when it runs, directly or through the functions it
         calls."""
         stack = [r.target for r in self.included[place] if r.use.immediate]
         seen: set[Target] = set()

@@ -74,7 +74,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
 
 
 def undefined_names(scope: ModuleScope) -> list[str]:
-    """Global names that a module uses but does not bind, except builtins, in order of first use."""
+    """Returns global names that a module uses but does not bind, except builtins, in order of first use."""
     if any(s.star_imports for s in scope.statements):
         return []
     known = set(scope.bindings) | scope.globals_written | BUILTINS | MODULE_NAMES

@@ -64,7 +64,7 @@ class Source:
             yield Edit(match.start(1), match.end(1), text)
 
     def cut(self, start: int, end: int, edits: Iterable[Edit]) -> str:
-        """The text from `start` to `end` with these edits applied."""
+        """Returns the text from `start` to `end` with these edits applied."""
         parts = []
         at = start
         for edit in sorted(set(edits)):

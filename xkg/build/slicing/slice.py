@@ -174,8 +174,6 @@ class _Slicer:
         )
 
     def _seeds(self, symbol: Symbol, lines: Sequence[LineRange] = ()) -> list[Place]:
-        """The statements of a symbol. If `lines` are given for a module, only the statements on these lines are
-        returned."""
         scope = self.need.scope(symbol.path)
         if symbol.kind == "module":
             chosen = [
@@ -206,14 +204,16 @@ class _Slicer:
                     self.need.ready |= {Definition(symbol.path, name) for name in statement.binds}
 
     def _wanted(self, place: Place, symbol: Symbol) -> list[ast.stmt]:
-        """The class members that a symbol requires. Returns an empty list if the whole statement is required."""
+        """Returns the class members that a symbol requires. Returns an empty list if the whole statement is
+        required."""
         member, left_out = self._member(place, symbol), self.need.ready_members.get(place)
         if member is None and left_out:
             return [each for each in getattr(self.need.statement(place).node, "body", []) if each not in left_out]
         return [] if member is None else [member]
 
     def _member(self, place: Place, symbol: Symbol) -> ast.stmt | None:
-        """The class member that is, or contains, this symbol. Returns None if the symbol is a whole statement."""
+        """Returns the class member that is, or contains, this symbol. Returns None if the symbol is a whole
+        statement."""
         node = self.need.statement(place).node
         if self.need.whole_classes or not isinstance(node, ast.ClassDef):
             return None
@@ -256,7 +256,7 @@ class _Slicer:
         return self.flat[NAMESPACE_TYPES]
 
     def _imported(self, package: str) -> list[str]:
-        """The package and its submodules, if the included modules import them without `as`, in order."""
+        """Returns the package and its submodules, if the included modules import them without `as`, in order."""
         found: dict[str, None] = {}
         for path in dict.fromkeys([*(p.path for p in self.need.included), *self.need.externals.values()]):
             for statement in self.need.scope(path).statements:
@@ -278,7 +278,7 @@ class _Slicer:
         return self.sources[path]
 
     def _parts(self, order: Sequence[Place | str]) -> list[str]:
-        """The text of each part; consecutive statements from the same file form one part."""
+        """Returns the text of each part; consecutive statements from the same file form one part."""
         parts: list[str] = []
         run: list[Place] = []
         for item in order:
@@ -341,7 +341,7 @@ class _Slicer:
                 yield Edit(*source.span(nested.node), text)
 
     def _import_text(self, place: Place, nested: NestedImport) -> str | None:
-        """The replacement for an import inside a statement, or None if the import is kept unchanged."""
+        """Returns the replacement for an import inside a statement, or None if the import is kept unchanged."""
         retained: list[str] = []
         assigned: list[str] = []
         changed = False
@@ -365,7 +365,7 @@ class _Slicer:
         return "; ".join([*imports, *assigned]) or "pass"
 
     def _assignment(self, place: Place, nested: NestedImport, bound: str, target: Target) -> str:
-        """The assignment `bound = <its target>`, or '' if both have the same name."""
+        """Returns the assignment `bound = <its target>`, or '' if both have the same name."""
         scope = nested.scope
         own = self.flat.get(Definition(place.path, bound), bound) if scope.kind == "module" else bound
         flat = self.flat.get(target, bound)
@@ -402,8 +402,8 @@ class _Slicer:
         return tuple(found)
 
     def _is_retained(self, symbol: Symbol, parts: ClassParts | None) -> bool:
-        """Whether a symbol in an included statement is itself in the slice, either as a whole statement or as a kept
-        member of a class that is only partly included."""
+        """Returns whether a symbol in an included statement is itself in the slice, either as a whole statement or as a
+        kept member of a class that is only partly included."""
         is_inner = "." in symbol.qualified_name
         if parts is None or not parts.gaps:
             return not is_inner

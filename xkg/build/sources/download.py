@@ -212,6 +212,6 @@ def _pieces(answer: requests.Response) -> Iterator[bytes]:
 
 
 def _refused(error: Exception) -> bool:
-    """Whether the connection failed (unknown host, connection refused or no network)."""
+    """Returns whether the connection failed (unknown host, connection refused or no network)."""
     reason = error.args[0] if isinstance(error, requests.ConnectionError) and error.args else None
     return isinstance(getattr(reason, "reason", None), NewConnectionError)

@@ -66,7 +66,7 @@ class RepositoryFacts(Value):
 
     @property
     def name(self) -> str:
-        """The canonical name of the repository, the same for all spellings of its address."""
+        """Returns the canonical name of the repository, the same for all spellings of its address."""
         repository = repository_address(self.url)
         return self.url if repository is None else repository.name
 

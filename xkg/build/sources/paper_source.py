@@ -50,7 +50,7 @@ class PaperFile(Value):
 
 
 def _states_authors(document: Document) -> bool:
-    """Whether there is an author command, or lines between the title and the abstract or first section."""
+    """Returns whether there is an author command, or lines between the title and the abstract or first section."""
     if document.format == "latex":
         return re.search(r"\\author\b(?!.{0,20}anonymous)", document.text, re.I | re.S) is not None
     starts = [section.start for section in document.sections[:1]]
@@ -63,7 +63,7 @@ class Source(Protocol):
     """A paper source with its own names for papers."""
 
     def names(self, spec: str) -> bool:
-        """Whether `spec` looks like one of this source's names. Makes no requests."""
+        """Returns whether `spec` looks like one of this source's names. Makes no requests."""
         ...
 
     def paper(self, spec: str) -> PaperFile:

@@ -29,7 +29,7 @@ class _Match(NamedTuple):
 
 
 def can_be_title(spec: str) -> bool:
-    """Whether the text contains a word and is neither a path nor an address."""
+    """Returns whether the text contains a word and is neither a path nor an address."""
     text = spec.strip()
     if len(text) > _LONGEST or "://" in text or "\n" in text or _FILE.search(text):
         return False

@@ -67,7 +67,7 @@ def spaced(tree: Tree, name: str) -> str:
 
 
 def _paraphrased(tree: Tree, name: str, part: Part | None) -> Node | None:
-    """The technique named by the heading of the algorithm's section, if the caption and the heading share most
+    """Returns the technique named by the heading of the algorithm's section, if the caption and the heading share most
     words."""
     node = tree.node_of.get(id(part)) if part is not None else None
     if part is None or node is None or node is tree.root or node.part is not part:

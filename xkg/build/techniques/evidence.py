@@ -30,7 +30,7 @@ _COUNTED = re.compile(r"\s(?:\w+\s)?(?:has|have|contains?|consists? of|comprises
 
 
 def shows(reader: Reader, part: Part) -> bool:
-    """Whether a part displays an equation or contains an algorithm. Subparts do not count."""
+    """Returns whether a part displays an equation or contains an algorithm. Subparts do not count."""
     inner = [(child.start, child.end) for child in part.children]
     listed = [a.start for a in reader.document.algorithms if part.start <= a.start < part.end]
     own = any(not any(start <= at < end for start, end in inner) for at in listed)
@@ -43,12 +43,12 @@ def acts(reader: Reader, sentences: Sequence[int]) -> int:
 
 
 def is_used(reader: Reader, name: str) -> bool:
-    """Whether the running text contains the name."""
+    """Returns whether the running text contains the name."""
     return bool(mentions([name], reader))
 
 
 def is_spoken_of(reader: Reader, name: str) -> bool:
-    """Whether any sentence contains at least two thirds of the words in the name."""
+    """Returns whether any sentence contains at least two thirds of the words in the name."""
     stems = key(name)
     least = max(1, -(-2 * len(stems) // 3))
     near = {i for stem in stems for i in reader.having([stem])}
@@ -56,7 +56,8 @@ def is_spoken_of(reader: Reader, name: str) -> bool:
 
 
 def is_data(reader: Reader, name: str) -> bool:
-    """Whether the text uses the name X for data, as in "the X dataset", "trained on X" or "X has 10 classes"."""
+    """Returns whether the text uses the name X for data, as in "the X dataset", "trained on X" or "X has 10
+    classes"."""
     if not is_proper(name) and not any(c.isupper() for c in name[1:]) and not any(c.isdigit() for c in name):
         return False
     found = pattern((name,))

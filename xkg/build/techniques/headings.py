@@ -61,7 +61,7 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
 
 
 def _is_described(tree: Tree, part: Part) -> bool:
-    """Whether a part outside the method fully describes the technique in its title."""
+    """Returns whether a part outside the method fully describes the technique in its title."""
     name = _half(tree, clean(about(clean(plain_title(part.title)))))
     if not is_name(name) or is_no_technique(name) or is_data(tree.reader, name):
         return False
@@ -84,7 +84,7 @@ def _is_described(tree: Tree, part: Part) -> bool:
 
 
 def _is_aside(part: Part | None) -> bool:
-    """Whether a part of an appendix is about something other than the method, such as proofs or results."""
+    """Returns whether a part of an appendix is about something other than the method, such as proofs or results."""
     while part is not None:
         if role_of_title(part.title) not in (None, Role.METHOD):
             return True
@@ -116,7 +116,7 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
 
 
 def _is_other_name(tree: Tree, root: Node, name: str) -> bool:
-    """Whether the name in a heading about the root can serve as another name for the root."""
+    """Returns whether the name in a heading about the root can serve as another name for the root."""
     if tree.is_root(name):  # "Walk Encoding" in a paper on walk encodings
         return key(name) in root.keys(tree.shorts) and name.casefold() not in map(str.casefold, root.names)
     return not tree.names_only_root(name) and is_name(name) and is_method_like(name)
@@ -155,8 +155,8 @@ def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:
 
 
 def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
-    """Whether the text uses a heading's name as a technique. If the heading's part contains hardly any text besides
-    other headings, the text must mention the name elsewhere. A heading that groups several things of a kind
+    """Returns whether the text uses a heading's name as a technique. If the heading's part contains hardly any text
+    besides other headings, the text must mention the name elsewhere. A heading that groups several things of a kind
     ("Compression Methods") is not a technique."""
     abbreviated = key(name) in tree.longs or "(" in name
     if part.children and head(name).endswith("s") and head(name) in GENERIC and not abbreviated:
@@ -177,7 +177,7 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
 
 
 def _is_bare(name: str) -> bool:
-    """Whether a method heading has no specific word ("Model Training") or only one noun ("Likelihood")."""
+    """Returns whether a method heading has no specific word ("Model Training") or only one noun ("Likelihood")."""
     found = words(name)
     if not 1 <= len(found) <= 3 or is_no_technique(name) or found[0] in STOP | LITTLE:
         return False
@@ -213,9 +213,9 @@ def _split(tree: Tree, name: str) -> list[str]:
 
 
 def _describes_root(tree: Tree, part: Part) -> bool:
-    """Whether a main section describes the root as a whole. The section's title or one of its algorithm captions must
-    contain the root's name. For the first section on the method, an opening sentence with the root's name and "we" or
-    "our" is enough."""
+    """Returns whether a main section describes the root as a whole. The section's title or one of its algorithm
+    captions must contain the root's name. For the first section on the method, an opening sentence with the root's name
+    and "we" or "our" is enough."""
     if tree.root is None:
         return False
     title = f" {' '.join(key(resolve(clean(part.title), tree.shorts)))} "

@@ -119,8 +119,8 @@ def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call"], int]]:
 
 
 def defines(text: str, name: str) -> bool:
-    """Whether a sentence defines `name`, as in "the batch step computes …" and "the second term is the repulsive force:
-    …"."""
+    """Returns whether a sentence defines `name`, as in "the batch step computes …" and "the second term is the
+    repulsive force: …"."""
     at = text.find(name)
     before, after = text[:at], text[at + len(name) :]
     subject = re.fullmatch(r"(?:[\w-]+,?\s+){0,3}?(?:the|our|an?|this|its)?\s*[\"“'‘]?", before, re.IGNORECASE)

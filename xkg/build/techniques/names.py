@@ -69,7 +69,7 @@ def key(name: str) -> tuple[str, ...]:
 
 
 def is_proper(text: str) -> bool:
-    """Whether `text` is written like a name inside a sentence, such as "Test-Time Training" or "iCaRL"."""
+    """Returns whether `text` is written like a name inside a sentence, such as "Test-Time Training" or "iCaRL"."""
     return (
         bool(text)
         and all(w[0].isupper() or any(c.isupper() for c in w) or w in LITTLE for w in text.split())
@@ -78,8 +78,8 @@ def is_proper(text: str) -> bool:
 
 
 def is_name(text: str, *, proper: bool = False) -> bool:
-    """Whether `text` can name a technique: a noun phrase of one to seven words that includes a specific word. If
-    `proper` is set, a capitalised name in running text is accepted too."""
+    """Returns whether `text` can name a technique: a noun phrase of one to seven words that includes a specific word.
+    If `proper` is set, a capitalised name in running text is accepted too."""
     found = words(text)
     if not found or len(text) > 90 or len(re.sub(r"\([^()]*\)", " ", text).split()) > MAX_WORDS:
         return False
@@ -113,7 +113,7 @@ def head(name: str) -> str:
 
 
 def is_no_technique(name: str) -> bool:
-    """Whether the head of a name is a result, a topic or something else that is not a technique."""
+    """Returns whether the head of a name is a result, a topic or something else that is not a technique."""
     if " ".join(words(name)[-2:]) in TECHNIQUES_NONETHELESS:
         return False
     last = head(name)
@@ -121,8 +121,8 @@ def is_no_technique(name: str) -> bool:
 
 
 def is_method_like(name: str) -> bool:
-    """Whether the head of a name is something that can be built or run, such as a module, a loss, a procedure or an
-    action."""
+    """Returns whether the head of a name is something that can be built or run, such as a module, a loss, a procedure
+    or an action."""
     last = head(name)
     if is_no_technique(name):
         return False
@@ -200,8 +200,8 @@ def about(title: str) -> str:
 
 
 def initials_match(short: str, long: str) -> bool:
-    """Whether the letters of `short` occur in `long` in order. The first letter must be at the start of `long`, and at
-    least half of the letters must be at the start of a word."""
+    """Returns whether the letters of `short` occur in `long` in order. The first letter must be at the start of `long`,
+    and at least half of the letters must be at the start of a word."""
     letters = [c for c in short.casefold() if c.isalnum()]
     text = long.casefold()
     if not letters or not text or text[0] != letters[0] or len(words(long)) > len(letters) + 4:

@@ -17,9 +17,9 @@ _LIST = re.compile(r"\sand\s|,|:")
 
 
 def is_own_name(tree: Tree, name: str, part: Part | None) -> bool:
-    """Whether `name`, from a caption or the heading of `part`, identifies a technique without the method's name. The
-    name must contain a proper noun, an abbreviated term or the method's name, or must be used as a term elsewhere in
-    the text, mostly without "the" or "our"."""
+    """Returns whether `name`, from a caption or the heading of `part`, identifies a technique without the method's
+    name. The name must contain a proper noun, an abbreviated term or the method's name, or must be used as a term
+    elsewhere in the text, mostly without "the" or "our"."""
     mine = set(key(name))
     # "Graph filters for relations" in a paper on relational graph networks
     roots = tree.root.keys(tree.shorts) if tree.root is not None else set()
@@ -37,14 +37,14 @@ def is_own_name(tree: Tree, name: str, part: Part | None) -> bool:
 
 
 def _is_proper_noun(reader: Reader, word: str) -> bool:
-    """Whether a word has capitals inside, or is capitalised in all sentences."""
+    """Returns whether a word has capitals inside, or is capitalised in all sentences."""
     if any(c.isupper() for c in word[1:]) or not word[0].isupper():
         return any(c.isupper() for c in word)
     return _is_written(reader, word, after=r"[\w,]\s") and not _is_written(reader, word.casefold())
 
 
 def _is_written(reader: Reader, word: str, after: str = r"(?<!\w)") -> bool:
-    """Whether a sentence contains the word with the same capitalisation."""
+    """Returns whether a sentence contains the word with the same capitalisation."""
     found = re.compile(rf"{after}{re.escape(word)}")
     return any(found.search(reader.sentences[i].text) for i in reader.having([stem(w) for w in words(word)]))
 

@@ -237,8 +237,8 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
 
 
 def _is_vague(title: str) -> bool:
-    """Whether a title suggests experiments only through a word that is also used for methods, such as "Hyperparameter
-    Treatment"."""
+    """Returns whether a title suggests experiments only through a word that is also used for methods, such as
+    "Hyperparameter Treatment"."""
     return is_method_like(clean(title)) and not _EXPERIMENTS.search(title) and _role(title) is Role.EXPERIMENTS
 
 

@@ -87,7 +87,8 @@ class Tree:
             self.tops.append(self.root)
 
     def is_main(self, i: int) -> bool:
-        """Whether a sentence belongs to the method. Always True if no part of the paper has the role of the method."""
+        """Returns whether a sentence belongs to the method. Always True if no part of the paper has the role of the
+        method."""
         return not self.has_method or self.reader.role(i) in MAIN
 
     def nodes(self) -> Iterator[Node]:
@@ -101,7 +102,7 @@ class Tree:
         return next((node for node in self.nodes() if keys & node.keys(self.shorts)), None)
 
     def is_root(self, name: str) -> bool:
-        """Whether a name is the name of the paper's own method, or of a heading about the method."""
+        """Returns whether a name is the name of the paper's own method, or of a heading about the method."""
         if self.root is None:
             return False
         names = {name, about(name)}
@@ -112,7 +113,8 @@ class Tree:
         }
 
     def names_only_root(self, name: str) -> bool:
-        """Whether a name consists of the root's name and one or two other words, such as "Batch and match VI"."""
+        """Returns whether a name consists of the root's name and one or two other words, such as "Batch and match
+        VI"."""
         if self.root is None or " " not in name:
             return False
         # "Depth pretraining for FCOS" is applied to FCOS.

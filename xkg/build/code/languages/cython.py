@@ -47,7 +47,7 @@ def _declare(text: bytearray, start: int, at: int) -> None:
 
 
 def _end_of_head(text: bytearray, opening: int) -> bool:
-    """Whether a body follows the argument list that begins at `opening`."""
+    """Returns whether a body follows the argument list that begins at `opening`."""
     closing = _closing(text, opening)
     return closing is not None and _TAIL.match(text, closing + 1) is not None
 

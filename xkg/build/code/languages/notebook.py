@@ -46,8 +46,8 @@ def _cells(notebook: Any) -> Iterator[dict[str, Any]]:
 
 
 def _is_python(metadata: dict[str, Any]) -> bool:
-    """Whether the notebook is in Python, according to its metadata (in format 3, the metadata of each cell). Assumes
-    Python if the metadata does not specify a language."""
+    """Returns whether the notebook is in Python, according to its metadata (in format 3, the metadata of each cell).
+    Assumes Python if the metadata does not specify a language."""
     language = (
         metadata.get("language_info", {}).get("name")
         or metadata.get("kernelspec", {}).get("language")

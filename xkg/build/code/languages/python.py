@@ -241,7 +241,7 @@ def _leaves(root: Node) -> dict[str, list[Node]]:
 
 
 def _remarks(string: Node) -> bool:
-    """Whether a string statement serves as a comment, meaning that it is short and not a docstring."""
+    """Returns whether a string statement serves as a comment, meaning that it is short and not a docstring."""
     statement = string.parent
     before = statement.prev_named_sibling if statement is not None else None
     while before is not None and before.type == "comment":

@@ -48,8 +48,8 @@ def as_python3(text: str) -> str:
 
 
 def uses_xrange(text: str) -> bool:
-    """Whether `xrange` is called but neither imported nor assigned. Code for both Python versions would import or
-    assign `xrange`."""
+    """Returns whether `xrange` is called but neither imported nor assigned. Code for both Python versions would import
+    or assign `xrange`."""
     return "xrange" in text and _OTHER_XRANGE.search(text) is None
 
 

@@ -136,7 +136,7 @@ class _File:
                 around.append((node.end_byte, inner, name, len(self.definitions) - 1, body))
 
     def _is_around(self, wrapper: Node, node: Node) -> bool:
-        """Whether a wrapper ends where a node ends, apart from a semicolon."""
+        """Returns whether a wrapper ends where a node ends, apart from a semicolon."""
         rest = self.source[node.end_byte : wrapper.end_byte]
         return wrapper.end_byte >= node.end_byte and len(rest) < _LONGEST_SIGNATURE and not rest.strip(b"; \t\r\n")
 

@@ -59,7 +59,7 @@ class BlockIndex:
         self.words = FieldedIndex(documents, _FIELDS)
 
     def inside(self, symbol: str) -> list[IndexedBlock]:
-        """The blocks within a symbol's lines, including its members."""
+        """Returns the blocks within a symbol's lines, including its members."""
         span = self.symbols.entries[symbol].source.symbol
         within = (b for b in self._in_file.get(span.path, ()) if b.lines.first >= span.start_line)
         return [block for block in within if block.lines.last <= span.end_line]

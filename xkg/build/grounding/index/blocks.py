@@ -43,8 +43,8 @@ class _Statement:
 
 
 def blocks(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> list[Block]:
-    """The non-overlapping blocks in lines `first` to `last` (1-based, inclusive) of a file, in order. `mark` is the
-    string that starts a comment."""
+    """Returns the non-overlapping blocks in lines `first` to `last` (1-based, inclusive) of a file, in order. `mark` is
+    the string that starts a comment."""
     return _grouped(_tree(list(_commented(lines, first, last, mark=mark))))
 
 

@@ -16,7 +16,7 @@ _INLINE = re.compile(r"\$\$?([^$]{1,2000}+)\$")
 
 
 def equation_symbols(latex: str) -> frozenset[str]:
-    """The Greek letters and subscripted symbols in a formula, as lower-case identifiers without underscores."""
+    """Returns the Greek letters and subscripted symbols in a formula, as lower-case identifiers without underscores."""
     plain = _ACCENTS.sub(r" \1 ", latex)
     greek = {name for name in _COMMAND.findall(plain) if name in _GREEK}
     subscripted = set()
@@ -28,7 +28,7 @@ def equation_symbols(latex: str) -> frozenset[str]:
 
 
 def inline_formulas(text: str) -> str:
-    """The formulas between dollar signs in a text, joined with spaces."""
+    """Returns the formulas between dollar signs in a text, joined with spaces."""
     return " ".join(_INLINE.findall(text))
 
 

@@ -55,7 +55,7 @@ class FieldedIndex:
         return math.log((self._counted + 1) / (n + 0.5)) / math.log((self._counted + 1) / 0.5)
 
     def knows(self, word: str) -> bool:
-        """Whether any document contains the word."""
+        """Returns whether any document contains the word."""
         return word in self._postings
 
     def search(self, query: Mapping[str, float]) -> dict[str, float]:

@@ -69,23 +69,23 @@ def _segment_words(segment: str) -> tuple[str, ...]:
 
 
 def words(text: str) -> list[str]:
-    """The lower-case words in identifiers or prose. Mixed-case acronyms are kept whole; single letters and numbers are
-    omitted."""
+    """Returns the lower-case words in identifiers or prose. Mixed-case acronyms are kept whole; single letters and
+    numbers are omitted."""
     return [word for segment in _SEGMENT.findall(text) for word in _segment_words(segment)]
 
 
 def stems(text: str) -> list[str]:
-    """The stems of the words in `text`, in order."""
+    """Returns the stems of the words in `text`, in order."""
     return [stem(word) for word in words(text)]
 
 
 def content_stems(text: str) -> list[str]:
-    """`stems` without stop words."""
+    """Returns `stems` without stop words."""
     return [stem(word) for word in words(text) if word not in _STOP]
 
 
 def initials(text: str) -> set[str]:
-    """The initials of a phrase, with and without stop words, if there are two to six: bm and bam for "batch and
+    """Returns the initials of a phrase, with and without stop words, if there are two to six: bm and bam for "batch and
     match"."""
     parts = [part.lower() for part in re.findall(r"[^\W\d_]+", text)]
     content = [part for part in parts if part not in _STOP]
@@ -106,7 +106,7 @@ class Vocabulary:
         self._cache: dict[str, dict[str, float]] = {}
 
     def related(self, word: str) -> dict[str, float]:
-        """The repository's stems that may mean `word`, with a confidence for each (1 for the word itself)."""
+        """Returns the repository's stems that may mean `word`, with a confidence for each (1 for the word itself)."""
         if word not in self._cache:
             self._cache[word] = {
                 known: confidence

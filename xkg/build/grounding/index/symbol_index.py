@@ -68,12 +68,12 @@ class Entry:
 
     @property
     def is_script(self) -> bool:
-        """Whether this is a file with most of its code outside function and class definitions."""
+        """Returns whether this is a file with most of its code outside function and class definitions."""
         return self.kind == "module" and 2 * self.inner < self.lines
 
     @property
     def supports(self) -> bool:
-        """Whether this is a special method that only supports its class, such as `__init__`."""
+        """Returns whether this is a special method that only supports its class, such as `__init__`."""
         name = self.short_name
         return name.startswith("__") and name.endswith("__") and name not in FORWARD_METHODS
 
@@ -105,16 +105,16 @@ class SymbolIndex(FieldedIndex):
         return super().search(query)
 
     def document(self, identity: str) -> Entry:
-        """The symbol or part with this id, as returned by `search_parts`."""
+        """Returns the symbol or part with this id, as returned by `search_parts`."""
         return self.entries.get(identity) or self.parts[identity]
 
     def symbol_of(self, identity: str) -> str:
-        """The id of the symbol that this document covers, in whole or in part."""
+        """Returns the id of the symbol that this document covers, in whole or in part."""
         return self.document(identity).source.symbol.id
 
     def _repeats(self, entry: Entry) -> bool:
-        """Whether other documents also contain this symbol's words, as for a class or module with members, or an inner
-        function."""
+        """Returns whether other documents also contain this symbol's words, as for a class or module with members, or
+        an inner function."""
         above = self.entries.get(entry.source.parent or "")
         inside = above is not None and above.kind in ("function", "method")
         return inside or (bool(entry.members) and entry.kind in ("class", "module"))
@@ -126,8 +126,8 @@ def _repository_name(repository: str) -> str:
 
 
 def rendering(entry: Entry) -> str:
-    """The text to embed for a symbol: its name as words, its docstring and comments, and the names it uses, up to 45
-    words. With twice as many words, embeddings were slower to compute and less discriminating."""
+    """Returns the text to embed for a symbol: its name as words, its docstring and comments, and the names it uses, up
+    to 45 words. With twice as many words, embeddings were slower to compute and less discriminating."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
     identifiers = " ".join(dict.fromkeys(words(strip_comments(entry.text, entry.language)[:2000])))
@@ -176,7 +176,7 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
 
 
 def _parts(entry: Entry) -> Iterable[Entry]:
-    """The blocks in a long function, or the attribute assignments in a constructor."""
+    """Yields the blocks in a long function, or the attribute assignments in a constructor."""
     if entry.kind not in ("function", "method"):
         return
     lines = entry.text.split("\n")
@@ -222,7 +222,7 @@ def strip_comments(text: str, language: LanguageName = "python") -> str:
 
 
 def comments_of(text: str, language: LanguageName = "python") -> str:
-    """The comments and docstrings in the source as prose, without comment marks."""
+    """Returns the comments and docstrings in the source as prose, without comment marks."""
     found = _NOT_CODE[comment_mark(language)].findall(text)
     return " ".join(re.sub(r"[#/%*\"']+", " ", comment).strip() for comment in found)
 

@@ -32,7 +32,7 @@ little."""
 
 
 def role_factor(entry: Entry, about: Set[str]) -> float:
-    """The score factor (0 to 1) for a symbol's location and shape; 1 for an ordinary function or class. `about`
+    """Returns the score factor (0 to 1) for a symbol's location and shape; 1 for an ordinary function or class. `about`
     contains the stems of the technique's words."""
     symbol = entry.source.symbol
     named = {*words(f"{symbol.path} {symbol.qualified_name}")}
@@ -60,7 +60,8 @@ _BODY = re.compile(
 
 
 def is_abstract(entry: Entry) -> bool:
-    """Whether a function is a placeholder, with a short body that only passes or raises `NotImplementedError`."""
+    """Returns whether a function is a placeholder, with a short body that only passes or raises
+    `NotImplementedError`."""
     return entry.kind in {"function", "method"} and entry.lines <= 12 and _BODY.search(entry.text) is not None
 
 
@@ -68,8 +69,8 @@ _DATA = frozenset("dataset datasets dataloader datamodule".split())
 
 
 def holds_nothing(entry: Entry, about: Set[str]) -> bool:
-    """Whether a symbol cannot implement the technique: the symbol is a stub or a settings class, or it handles data
-    although the technique is not about data. `about` contains the stems of the technique's words."""
+    """Returns whether a symbol cannot implement the technique: the symbol is a stub or a settings class, or it handles
+    data although the technique is not about data. `about` contains the stems of the technique's words."""
     lines = entry.text.split("\n")
     signed = {1} if entry.kind != "module" else set[int]()
     if not working_ranges(lines, 1, len(lines), mark=comment_mark(entry.language), signed=signed):

@@ -54,8 +54,8 @@ class Statement:
 def working_ranges(
     lines: Sequence[str], first: int, last: int, *, mark: CommentMark, signed: Container[int] = ()
 ) -> list[tuple[int, int]]:
-    """The ranges of working lines within lines `first` to `last` (1-based, inclusive). `mark` is the string that starts
-    a comment. `signed` contains the line numbers on which signatures start."""
+    """Returns the ranges of working lines within lines `first` to `last` (1-based, inclusive). `mark` is the string
+    that starts a comment. `signed` contains the line numbers on which signatures start."""
     found = list(statements(lines, first, min(last, len(lines)), mark=mark))
     states = [_state(statement.text) for statement in found]
     if "working" not in states:  # recording a loop's results may be all that a function does

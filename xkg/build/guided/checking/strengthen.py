@@ -74,8 +74,8 @@ def proof_rank(proof: Proof) -> tuple[int, float]:
 
 
 def _statements_left_out(implementation: str, evidence: Evidence) -> bool:
-    """Whether a surviving mutant removes a statement. Conversions such as `x = np.array(x)` are ignored, because a test
-    that passes arrays cannot detect them."""
+    """Returns whether a surviving mutant removes a statement. Conversions such as `x = np.array(x)` are ignored,
+    because a test that passes arrays cannot detect them."""
     lines = {s.line for s in evidence.survivors if s.change.endswith(STATEMENT_LEFT_OUT)}
     tree = parse_ast(implementation) if lines else None
     conversions = {

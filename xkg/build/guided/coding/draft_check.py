@@ -123,7 +123,7 @@ def _is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _is_base(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether the function is a method that subclasses must override."""
+    """Returns whether the function is a method that subclasses must override."""
     arguments = [*function.args.posonlyargs, *function.args.args]
     return bool(arguments) and arguments[0].arg == "self"
 
@@ -142,7 +142,7 @@ def _imported_from_implementation(tree: ast.Module) -> tuple[set[str], bool]:
 
 
 def _asserts(node: ast.AST) -> bool:
-    """Whether an assertion checks a value, unlike `assert True`."""
+    """Returns whether an assertion checks a value, unlike `assert True`."""
     if isinstance(node, ast.Assert):
         return any(isinstance(inner, ast.Name | ast.Attribute | ast.Call) for inner in ast.walk(node.test))
     if isinstance(node, ast.Call):

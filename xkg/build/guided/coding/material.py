@@ -121,7 +121,7 @@ def narrowed(
 
 
 def _is_shown(codebase: Codebase, cut: Slice, identity: str) -> bool:
-    """Whether a slice contains a symbol, by itself or inside a function or class."""
+    """Returns whether a slice contains a symbol, by itself or inside a function or class."""
     symbols = codebase.symbols()
     symbol = symbols[identity].symbol
     outer = (symbols[each].symbol for each in cut.derived_from if symbols[each].symbol.kind != "module")

@@ -268,7 +268,7 @@ def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str
 
 
 def _is_named(name: str, definition: str) -> bool:
-    """Whether a definition contains the name, word for word."""
+    """Returns whether a definition contains the name, word for word."""
     literal = re.escape(" ".join(name.split()).casefold())
     return re.search(rf"(?<!\w){literal}(?!\w)", " ".join(definition.split()).casefold()) is not None
 

@@ -124,7 +124,7 @@ class Trials:
         return [versions[best], *versions[:best], *versions[best + 1 :]]
 
     def _import(self, packages: Sequence[str], environment: Environment) -> bool:
-        """Whether these packages can be imported together."""
+        """Returns whether these packages can be imported together."""
         source = "".join(f"import {name}\n" for name in packages)
         code = Code(id=code_id("", source, ""), technique="", implementation=source, test="", documentation="")
         return self._cached_proof(code, (), environment).evidence.level.rank >= Level.IMPORTED.rank

@@ -129,8 +129,8 @@ def _path(part: Part) -> Iterator[Part]:
 
 
 def _is_reduced(above: Sequence[Part]) -> bool:
-    """Whether the part belongs to related work, discussion or back matter, judging by the nearest title that indicates
-    a role."""
+    """Returns whether the part belongs to related work, discussion or back matter, judging by the nearest title that
+    indicates a role."""
     for part in above:
         # "Preliminaries and related work" is kept because of its preliminaries.
         roles = {role_of_title(each) for each in re.split(r"\band\b|,|&", part.title)} - {None, Role.THEORY}

@@ -134,8 +134,6 @@ _Block = tuple[Kind, Part | None, tuple[Piece, ...], bool]
 
 
 def _has_content(kind: str, part: Part | None, pieces: Sequence[Piece]) -> bool:
-    """Whether a passage has content. Returns False for lone punctuation, and for references, acknowledgements and
-    similar sections. Other appendices count as content because they may support a definition."""
     if part is not None and (role_of_title(part.title) is Role.BACK or (part.role is Role.BACK and not part.appendix)):
         return False
     return kind != "text" or any("$" in p.text or _WORD.search(p.text) for p in pieces)

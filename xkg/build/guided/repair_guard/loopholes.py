@@ -104,7 +104,7 @@ def _cannot_pass(statement: ast.stmt) -> bool:
 
 
 def _is_import_fallback(node: ast.Try | ast.TryStar, handler: ast.ExceptHandler) -> bool:
-    """Whether this is a fallback such as `try: from a import b` / `except ImportError: from c import b`."""
+    """Returns whether this is a fallback such as `try: from a import b` / `except ImportError: from c import b`."""
     if handler.type is None or any(n.id not in _IMPORTING for n in ast.walk(handler.type) if isinstance(n, ast.Name)):
         return False
     imports = (ast.Import, ast.ImportFrom)

@@ -94,14 +94,14 @@ def latex_algorithms(
 
 
 def code(body: str) -> str:
-    """The lines of a listing, without options and common indentation."""
+    """Returns the lines of a listing, without options and common indentation."""
     lines = _LISTING_OPTIONS.sub("", body).strip("\n").split("\n")
     return textwrap.dedent("\n".join(line.rstrip() for line in lines if line.strip()))
 
 
 def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
-    """The label of the algorithm itself rather than of one of its lines. This is the label in or next to the caption
-    or, if there is no such label, the first label."""
+    """Returns the label of the algorithm itself rather than of one of its lines. This is the label in or next to the
+    caption or, if there is no such label, the first label."""
     for start, end in captions:
         if label := LABEL.search(source, start, end) or _BESIDE.match(source, end):
             return label[1].strip()
@@ -124,7 +124,8 @@ def _parts(source: str, start: int, inner: Sequence[Environment]) -> list[tuple[
 def caption(
     source: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, list[tuple[int, int]]]:
-    """The first caption in `source` as readable text ("" if there is no caption), and the spans of all captions."""
+    """Returns the first caption in `source` as readable text ("" if there is no caption), and the spans of all
+    captions."""
     tex = Tex(source)
     title = ""
     spans: list[tuple[int, int]] = []

@@ -68,7 +68,7 @@ class AsideReader:
         )
 
     def asides(self) -> list[Aside]:
-        """The asides, in order."""
+        """Returns the asides, in order."""
         captions = sorted(self._captions(), key=attrgetter("start"))
         footnotes = list(self._footnotes())
         tables = [
@@ -149,8 +149,8 @@ class AsideReader:
             )
 
     def _titles(self, captions: Sequence[_Caption], tables: Sequence[Environment]) -> dict[int, _Caption]:
-        """The caption for each table, keyed by the table's start. If a float contains as many captions as tables, the
-        captions are matched with the tables in order. A single caption belongs to the first table."""
+        """Returns the caption for each table, keyed by the table's start. If a float contains as many captions as
+        tables, the captions are matched with the tables in order. A single caption belongs to the first table."""
         out: dict[int, _Caption] = {}
         for holder in [*self.floats, *(e for e in tables if e.name in ("longtable", "longtable*", "xltabular"))]:
             own = [t for t in between(tables, holder.start, holder.end) if t.start not in out]

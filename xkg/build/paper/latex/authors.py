@@ -49,7 +49,7 @@ _BETWEEN = re.compile(
 def title_page(
     front: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
-    r"""The title and authors of a paper without `\title`, judging by the largest text before the abstract."""
+    r"""Returns the title and authors of a paper without `\title`, judging by the largest text before the abstract."""
     front = _MARKS.sub(" ", expand(front[:_LARGEST_PAGE], macros, defaults))
     large = min(_LARGE.finditer(front), key=lambda match: _SIZES.index(match[2]), default=None)
     if large is None:
@@ -84,7 +84,8 @@ def _rows(source: str) -> Iterator[FrontRow]:
 def authors_in(
     sources: Iterable[str], macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, ...]:
-    r"""The names in the arguments of `\author` and similar commands, up to the first part that is not a name."""
+    r"""Returns the names in the arguments of `\author` and similar commands, up to the first part that is not a
+    name."""
     names: list[str] = []
     for source in sources:
         body = _MARKS.sub(" ", expand(source[:20_000], macros, defaults))

@@ -58,15 +58,15 @@ def _bbl_paths(main: str, text: str) -> list[str]:
 
 
 def _of_multibib(files: PaperFiles, main: str, text: str) -> tuple[Reference, ...]:
-    """The references in additional bibliographies from the multibib package."""
+    """Returns the references in additional bibliographies from the multibib package."""
     names = [name.strip() for match in _NEW_CITES.finditer(text) for name in match[1].split(",")]
     paths = [posixpath.join(posixpath.dirname(main), f"{name}.bbl") for name in dict.fromkeys(names) if name]
     return tuple(reference for path in paths[:20] for reference in parse_bbl(files.text(path) or ""))
 
 
 def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]] | None:
-    """The references in a `.bbl` file with any name, in the folder or a subfolder. The file that covers the most cited
-    works is used. Returns None if no file covers at least half of the cited works."""
+    """Returns the references in a `.bbl` file with any name, in the folder or a subfolder. The file that covers the
+    most cited works is used. Returns None if no file covers at least half of the cited works."""
     cited = set(cited_keys(text)) - {"*"}
     try:
         names = [name for name in files.names() if name.endswith(".bbl")] if cited else []
@@ -103,12 +103,12 @@ def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tupl
 
 
 def cited_keys(text: str) -> list[str]:
-    r"""The keys in all `\cite…` and `\nocite` commands, in order, without duplicates."""
+    r"""Returns the keys in all `\cite…` and `\nocite` commands, in order, without duplicates."""
     return list(dict.fromkeys(key for _, keys in citations(text) for key in keys))
 
 
 def citations(text: str) -> list[tuple[int, list[str]]]:
-    r"""The offset of each `\cite…` and `\nocite` command, with the keys that it cites."""
+    r"""Returns the offset of each `\cite…` and `\nocite` command, with the keys that it cites."""
     tex = Tex(text)
     found: list[tuple[int, list[str]]] = []
     for match in _CITE.finditer(text):
@@ -156,8 +156,8 @@ def _line(source: str) -> str:
 
 
 def parse_bbl(text: str) -> tuple[Reference, ...]:
-    r"""The references in a `.bbl` file or in the `thebibliography` environments of a text (natbib, plain, IEEE, ACM and
-    REVTeX styles; biblatex)."""
+    r"""Returns the references in a `.bbl` file or in the `thebibliography` environments of a text (natbib, plain, IEEE,
+    ACM and REVTeX styles; biblatex)."""
     if "\\entry{" in text and "\\endentry" in text:
         return _parse_biblatex(text)
     own = find_macros(text)
@@ -200,7 +200,7 @@ def _label_year(label: str) -> int | None:
 
 
 def _label_text(label: str) -> str | None:
-    """natbib's text for `\\citet`: "Liu and Wang (2016)" for the label "Liu and Wang(2016)Liu, Wang"."""
+    """Returns natbib's text for `\\citet`: "Liu and Wang (2016)" for the label "Liu and Wang(2016)Liu, Wang"."""
     readable = _line(re.sub(r"\\citenamefont(?![a-zA-Z])", "", label))
     match = re.match(r"([^()]{2,100})\(((?:1[89]|20)\d\d[a-z]?)\)", readable)
     return f"{match[1].strip()} ({match[2]})" if match else None

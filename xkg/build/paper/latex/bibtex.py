@@ -22,7 +22,7 @@ class Entry:
 
 
 def entries(text: str) -> list[Entry]:
-    """All entries in order, with `@string` abbreviations replaced and without `@comment` and `@preamble`."""
+    """Returns all entries in order, with `@string` abbreviations replaced and without `@comment` and `@preamble`."""
     entries: list[Entry] = []
     strings = dict(_MONTHS)
     at = 0

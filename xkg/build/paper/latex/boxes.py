@@ -37,7 +37,7 @@ class Box:
 
 
 def boxes_in(text: str) -> dict[str, Box]:
-    """The standard box environments and the box environments defined by the paper, keyed by name."""
+    """Returns the standard box environments and the box environments defined by the paper, keyed by name."""
     found = dict.fromkeys(_KINDS, Box())
     if _DEFINED.search(text) is None:
         return found

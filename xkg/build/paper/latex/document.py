@@ -115,7 +115,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
 
 
 def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, tuple[int, str]], dict[str, str]]:
-    """The paper's macros, including the macros that the paper uses from its own style files."""
+    """Returns the paper's macros, including the macros that the paper uses from its own style files."""
     table, defaults = dict(own.table), dict(own.defaults)
     used = {match[1] for match in re.finditer(r"\\([a-zA-Z]+)", text)}
     names = [name.strip() for match in _STYLE_FILES.finditer(text) for name in match[1].split(",")][:100]
@@ -138,7 +138,7 @@ def _date(scan: Scan) -> int | None:
 
 
 def readable_latex(document: Document, start: int, end: int) -> str:
-    """The LaTeX implementation of `plain`."""
+    """Returns the LaTeX implementation of `plain`."""
     macros: Mapping[str, tuple[int, str]] = document.macros
     text = document.text[start:end]
     cited_as = {r.key: r.cited_as for r in document.references if r.key and r.cited_as} if "ite" in text else {}

@@ -38,8 +38,8 @@ class EquationNumbers:
             self._count = 0
 
     def of(self, name: str, start: int, body: str) -> tuple[str, ...]:
-        r"""The equation numbers in the display at `start`. `body` is the content of the display, and `name` is the name
-        of its environment, or "" for `\[` and `$$`."""
+        r"""Returns the equation numbers in the display at `start`. `body` is the content of the display, and `name` is
+        the name of its environment, or "" for `\[` and `$$`."""
         numbers: list[str] = []
         waiting: list[str] = []  # the label of an unnumbered row refers to the next number
         for row in _rows(body) if name in _ROWS else [body]:
@@ -70,7 +70,7 @@ class EquationNumbers:
 
 
 def _rows(body: str) -> list[str]:
-    r"""The rows of an `align`; a `\\` inside a nested environment does not end a row."""
+    r"""Returns the rows of an `align`; a `\\` inside a nested environment does not end a row."""
     rows, depth, at = [], 0, 0
     for match in _PIECE.finditer(body):
         if match[1]:

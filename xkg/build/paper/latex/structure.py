@@ -88,7 +88,7 @@ class Structure:
 
 
 def _unknown_headings(text: str) -> dict[str, str]:
-    """Unknown commands that are treated as paragraph headings because they repeatedly begin a paragraph with a
+    """Returns unknown commands that are treated as paragraph headings because they repeatedly begin a paragraph with a
     title."""
     body = max(text.find("\\section"), text.find("\\chapter"), 0)
     found = Counter(m[1] for m in _LIKE_HEADING.finditer(text, body) if is_noun_phrase(m[2]) and not is_known(m[1]))
@@ -160,8 +160,8 @@ class Scan:
         return self.structure
 
     def _own_abstract(self) -> tuple[int, int] | None:
-        """The first abstract that is in the preamble, or in an environment whose definition in the paper contains the
-        word "abstract"."""
+        """Returns the first abstract that is in the preamble, or in an environment whose definition in the paper
+        contains the word "abstract"."""
         table = self.macros.table
         names = {
             name: count - (begin_key(name) in self.macros.defaults)
@@ -186,7 +186,7 @@ class Scan:
         return any(a <= at < b for a, b in self.macros.definitions)
 
     def _headed_abstract(self) -> tuple[int, int] | None:
-        """The text between "Abstract" (as a heading or in bold) and the next heading."""
+        """Returns the text between "Abstract" (as a heading or in bold) and the next heading."""
         headings = self.structure.headings
         starts = [h.body_start for h in headings[:2] if h.title.lower() in ("abstract", "summary")]
         starts += [e.end for e in self.structure.emphases[:20] if e.text.rstrip(ENDS).lower() == "abstract"]
@@ -278,7 +278,7 @@ class Scan:
         return at
 
     def _is_float(self, environment: Environment) -> bool:
-        """Whether an unknown environment contains an algorithm and a caption but no headings."""
+        """Returns whether an unknown environment contains an algorithm and a caption but no headings."""
         start, end = environment.start, environment.end
         if end - start > _LONGEST_ALGORITHM or not between(self.algorithm_list, start + 1, end):
             return False
@@ -344,7 +344,8 @@ class Scan:
         return sorted(found, key=lambda a: a.start)
 
     def _written_out(self, environment: Environment) -> str:
-        """The source of an environment defined by the paper, with the environment's begin and end code expanded."""
+        """Returns the source of an environment defined by the paper, with the environment's begin and end code
+        expanded."""
         key = begin_key(environment.name)
         count, before = self.macros.table[key]
         given, at = given_arguments(self.tex, environment.body_start, count, self.macros.defaults.get(key))

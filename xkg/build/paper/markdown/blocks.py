@@ -53,7 +53,7 @@ def is_mathpix(text: str) -> bool:
 
 
 def lines_of(text: str) -> list[tuple[int, int]]:
-    """The start and end of each line, excluding the line break."""
+    """Returns the start and end of each line, excluding the line break."""
     spans, at = [], 0
     for line in text.split("\n"):
         spans.append((at, at + len(line)))
@@ -62,19 +62,19 @@ def lines_of(text: str) -> list[tuple[int, int]]:
 
 
 def regions(text: str, *, mathpix: bool) -> list[Region]:
-    """The blocks in `text`, in order and without overlap."""
+    """Returns the blocks in `text`, in order and without overlap."""
     return _Blocks(text, mathpix).find()
 
 
 def inside_any(spans: list[Region], offset: int) -> Region | None:
-    """The region that contains `offset`, or None."""
+    """Returns the region that contains `offset`, or None."""
     index = bisect.bisect_right(spans, offset, key=lambda region: region.start) - 1
     return spans[index] if index >= 0 and offset < spans[index].end else None
 
 
 def _closing(marks: list[re.Match[str]], index: int, closers: list[int]) -> int | None:
-    """The closing fence for the fence at `index`. A closing fence uses the same character, is at least as long, and has
-    no text after the fence."""
+    """Returns the closing fence for the fence at `index`. A closing fence uses the same character, is at least as long,
+    and has no text after the fence."""
     first = bisect.bisect_right(closers, index)
     longer = (other for other in closers[first : first + 20] if len(marks[other][1]) >= len(marks[index][1]))
     return next(longer, None)

@@ -25,7 +25,8 @@ _LONGEST = 8000
 
 
 def markdown_references(text: str, start: int, end: int, mathpix: bool) -> list[Reference]:
-    """The references between two offsets, in order. A line begins an entry if the previous entry is complete."""
+    """Returns the references between two offsets, in order. A line begins an entry if the previous entry is
+    complete."""
     entries: list[str] = []
     body = text[start:end]
     for block in _blocks(body, mathpix):
@@ -67,8 +68,8 @@ def _continues(before: str, line: str, same_block: bool, mathpix: bool, is_numbe
 
 
 def _is_finished(text: str) -> bool:
-    """Whether a reference may end after this text, because it ends with a full stop, a bracket, a number or a web
-    address."""
+    """Returns whether a reference may end after this text, because it ends with a full stop, a bracket, a number or a
+    web address."""
     return bool(_FINISHED.search(text[-2:]) or _ADDRESS.search("".join(text.rsplit(None, 1)[-1:])))
 
 

@@ -49,7 +49,7 @@ _BEFORE_STOP = re.compile(r"(?<![ \t])[ \t]++(?=[,.;:!?](?!\d))")
 
 
 def readable_markdown(document: Document, start: int, end: int) -> str:
-    """The Markdown implementation of `plain`."""
+    """Returns the Markdown implementation of `plain`."""
     spans = [(max(a.start, start) - start, min(a.end, end) - start) for a in document.algorithms]
     cut = [(first, last) for first, last in spans if first < last and last - first < end - start]
     text = outside(document.text[start:end], cut, "\n\n")
@@ -99,8 +99,8 @@ def _paragraphs(text: str, mathpix: bool, running_head: str) -> list[str]:
 
 
 def inline(text: str, *, mathpix: bool) -> str:
-    """One paragraph as readable text, with formulas as `$math$` and without markup, links, citations and footnote
-    marks."""
+    """Returns one paragraph as readable text, with formulas as `$math$` and without markup, links, citations and
+    footnote marks."""
     if not _MARKUP.search(text):
         return " ".join(text.split())
     out: list[str] = []

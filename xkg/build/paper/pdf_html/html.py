@@ -281,7 +281,7 @@ def _is_bibliography(element: Any) -> bool:
 
 
 def _lines(element: Any) -> list[str]:
-    """The lines in a listing (with indentation) or in an algorithm."""
+    """Returns the lines in a listing (with indentation) or in an algorithm."""
     if element.tag == "pre":
         return str(element.text_content()).strip("\n").split("\n")
     lines = element.xpath(".//*[contains(@class, 'ltx_listingline')]") or element.xpath(".//p | .//li")
@@ -304,7 +304,7 @@ def _reference(item: Any) -> Reference | None:
 
 
 def _reference_parts(item: Any) -> Iterator[str]:
-    """The parts that BibTeX styles separate with `\\newblock`: the authors, the title, and all other details."""
+    """Yields the parts that BibTeX styles separate with `\\newblock`: the authors, the title, and all other details."""
     blocks = item.xpath(".//*[contains(@class, 'ltx_bibblock')]")
     for block in blocks or [item]:
         text = _words(block).removeprefix("External Links: ")
@@ -313,7 +313,7 @@ def _reference_parts(item: Any) -> Iterator[str]:
 
 
 def _first(element: Any, name: str) -> str:
-    """The text of the first descendant with the given class, or '' if no descendant has this class."""
+    """Returns the text of the first descendant with the given class, or '' if no descendant has this class."""
     return next((_words(e) for e in element.xpath(".//*[@class]") if name in classes(e)), "")
 
 

@@ -22,17 +22,17 @@ def classes(element: Any) -> frozenset[str]:
 
 
 def is_display(element: Any) -> bool:
-    """Whether a `math` element is a displayed formula."""
+    """Returns whether a `math` element is a displayed formula."""
     return element.get("display") == "block" and not any("ltx_eqn_cell" in classes(e) for e in element.iterancestors())
 
 
 def is_tex(element: Any) -> bool:
-    """Whether an element is a formula for MathJax: a script whose type begins with `math/tex`."""
+    """Returns whether an element is a formula for MathJax: a script whose type begins with `math/tex`."""
     return element.tag == "script" and str(element.get("type") or "").startswith("math/tex")
 
 
 def formula(element: Any) -> str:
-    """The TeX for a `math` element or a MathJax script: its `alttext`, its annotation, or its characters."""
+    """Returns the TeX for a `math` element or a MathJax script: its `alttext`, its annotation, or its characters."""
     annotations = element.xpath(".//annotation[contains(@encoding, 'tex') or contains(@encoding, 'TeX')]")
     tex = element.get("alttext") or (annotations[0].text_content() if annotations else element.text_content())
     tex = re.sub(r"(?<!\\)%\s*\n?", "", str(tex)).replace("$", "")
@@ -40,12 +40,12 @@ def formula(element: Any) -> str:
 
 
 def rendered(element: Any) -> str:
-    """An element's text as Markdown, with displayed formulas between lines of `$$`."""
+    """Returns an element's text as Markdown, with displayed formulas between lines of `$$`."""
     return _rendered(element, marks=True)
 
 
 def plain_text(element: Any) -> str:
-    """An element's text without emphasis marks."""
+    """Returns an element's text without emphasis marks."""
     return _rendered(element, marks=False)
 
 

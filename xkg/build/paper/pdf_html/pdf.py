@@ -190,8 +190,8 @@ class _Writer:
 
 
 def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
-    """The ids of appendix headings such as "A Proofs" and "B Details". The letters must be consecutive. A single
-    appendix heading must follow the references."""
+    """Returns the ids of appendix headings such as "A Proofs" and "B Details". The letters must be consecutive. A
+    single appendix heading must follow the references."""
     expected, cited, out = "A", False, []
     for block in page_blocks:
         if block.kind != "heading" or block.level != 1:
@@ -227,7 +227,7 @@ def _from(runs: Sequence[Run], skip: int) -> list[Run]:
 
 
 def _few(lines: Sequence[Placed]) -> frozenset[str]:
-    """The marks that emphasize parts of these lines. Italics or bold that cover most of a paragraph are not
+    """Returns the marks that emphasize parts of these lines. Italics or bold that cover most of a paragraph are not
     emphasis."""
     count = {"": 0, "*": 0, "**": 0}
     for run in (run for placed in lines for run in placed.line.runs):
@@ -244,7 +244,8 @@ def _is_sign(run: Run) -> bool:
 
 
 def _emphasised(runs: Sequence[Run], marks: frozenset[str], *, first: bool) -> str:
-    """Text with `marks` around emphasized parts and no other markup; `first` is True at the start of a paragraph."""
+    """Returns text with `marks` around emphasized parts and no other markup; `first` is True at the start of a
+    paragraph."""
     pieces: list[tuple[str, str]] = []
     own = [_mark(run) if _mark(run) in marks else "" for run in runs]
     for index, run in enumerate(runs):

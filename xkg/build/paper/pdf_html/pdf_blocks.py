@@ -30,8 +30,8 @@ class Block:
 
 
 def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
-    """The blocks in reading order. `title` is the title in the metadata, which is used only if it is also on the first
-    page."""
+    """Returns the blocks in reading order. `title` is the title in the metadata, which is used only if it is also on
+    the first page."""
     if not lines:
         return []
     body = body_size(placed.line for placed in lines)
@@ -96,7 +96,7 @@ def _whole(blocks: Sequence[Block], body: float) -> list[Block]:
 
 
 def _stands_between(between: Block, body: float) -> bool:
-    """Whether a block may be a float, or text in a float, that interrupts a paragraph."""
+    """Returns whether a block may be a float, or text in a float, that interrupts a paragraph."""
     if between.kind in ("caption", "algorithm"):
         return True
     return between.kind == "text" and not in_size(between.lines[0], body)

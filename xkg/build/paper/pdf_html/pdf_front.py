@@ -19,8 +19,8 @@ _SET_OFF = 1.25  # minimum gap above a row that is set off, relative to the smal
 
 
 def find_title(lines: Sequence[Placed], metadata_title: str, body: float) -> tuple[int, int]:
-    """The range of lines that form the title: the largest text in the upper part of the first page, or bold text at the
-    top."""
+    """Returns the range of lines that form the title: the largest text in the upper part of the first page, or bold
+    text at the top."""
     page = [p for p in lines if p.line.page == lines[0].line.page]
     upper = [i for i, p in enumerate(page) if p.line.top < 0.6 * max(q.line.bottom for q in page)]
     if len(metadata_title.split()) > 2:
@@ -48,14 +48,12 @@ def find_title(lines: Sequence[Placed], metadata_title: str, body: float) -> tup
 
 
 def _words(group: Sequence[Placed]) -> int:
-    """The number of words. For scripts without case, which often do not separate words, the number is estimated from
-    the number of letters."""
     text = text_of(group)
     return max(len(text.split()), caseless(text) // 2)
 
 
 def opens(group: Sequence[Placed], fonts: HeadingFonts) -> bool:
-    """Whether a group is the start of the paper's text: its abstract or its first section."""
+    """Returns whether a group is the start of the paper's text: its abstract or its first section."""
     title = without_number(text_of(group)).strip(" .:")
     return abstract_mark(group) > 0 or (
         fonts.level(group) > 0 and (KNOWN_TITLE.match(title) is not None or "A B S T" in title)
@@ -63,14 +61,16 @@ def opens(group: Sequence[Placed], fonts: HeadingFonts) -> bool:
 
 
 def unnamed_abstract(front: Sequence[Sequence[Placed]], body: float) -> frozenset[int]:
-    """The indices of the running-text paragraphs before the first section, which form an abstract without a heading."""
+    """Returns the indices of the running-text paragraphs before the first section, which form an abstract without a
+    heading."""
     running = [i for i, group in enumerate(front) if kind_of(group, body) == "text" and TERMINAL.search(text_of(group))]
     words = sum(len(text_of(front[index]).split()) for index in running)
     return frozenset(running if words >= _SHORTEST_ABSTRACT else ())
 
 
 def abstract_mark(lines: Sequence[Placed]) -> int:
-    """The length of "Abstract—" or a similar mark at the start of a paragraph, or 0 if there is no such mark."""
+    """Returns the length of "Abstract—" or a similar mark at the start of a paragraph, or 0 if there is no such
+    mark."""
     match = _ABSTRACT.match(lines[0].line.text)
     if match is not None:
         return match.end()

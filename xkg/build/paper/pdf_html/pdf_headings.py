@@ -53,7 +53,7 @@ class HeadingFonts:
                     levels[2 if lettered and number.isalpha() else number.count(".") + 1] += 1
 
     def level(self, group: Sequence[Placed]) -> int:
-        """A heading's level, or 0 for other lines."""
+        """Returns a heading's level, or 0 for other lines."""
         text = text_of(group).lstrip("§ ")
         if _ALONE.match(text) or re.fullmatch(r"(?:[A-Z] ){4,}[A-Z]", text):
             return 1
@@ -95,7 +95,7 @@ class HeadingFonts:
 
     @staticmethod
     def _font(placed: Placed) -> Font | None:
-        """The font of a line, or None if the line uses several fonts. Words in a formula font are ignored."""
+        """Returns the font of a line, or None if the line uses several fonts. Words in a formula font are ignored."""
         runs = [run for run in placed.line.runs if re.search(r"[^\W\d_]", run.text) and not run.style.math]
         if not runs:
             return None

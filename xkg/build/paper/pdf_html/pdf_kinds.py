@@ -41,7 +41,7 @@ def kind_of(group: Sequence[Placed], body: float) -> Kind | None:
 
 
 def is_caption(group: Sequence[Placed], body: float) -> bool:
-    """Whether the group is a caption rather than a sentence that begins with "Figure 3 shows"."""
+    """Returns whether the group is a caption rather than a sentence that begins with "Figure 3 shows"."""
     text, first = text_of(group), group[0].line
     match = CAPTION.match(text)
     if match is None:
@@ -51,7 +51,8 @@ def is_caption(group: Sequence[Placed], body: float) -> bool:
 
 
 def introduces(group: Sequence[Placed], beside: Sequence[Sequence[Placed]], body: float) -> bool:
-    """Whether a few words at the left edge, such as "or, equivalently,", belong to an adjacent displayed formula."""
+    """Returns whether a few words at the left edge, such as "or, equivalently,", belong to an adjacent displayed
+    formula."""
     first, text = group[0], text_of(group)
     letters = sum(c.isalpha() for c in text)
     at_edge = in_size(first, body) and -1 < first.line.x0 - first.left < 2.5 * first.line.size

@@ -39,7 +39,7 @@ class Placed:
 
 
 def reading_order(pages: Sequence[Page]) -> list[Placed]:
-    """All lines of running text, floats and headings, in reading order."""
+    """Returns all lines of running text, floats and headings, in reading order."""
     if len(pages) > 1 and _COVER.search("".join(f.text for f in pages[0].fragments)):
         pages = pages[1:]
     bodies = _without_running_heads(pages)
@@ -57,13 +57,13 @@ def reading_order(pages: Sequence[Page]) -> list[Placed]:
 
 
 def _usual(gutters: Sequence[float]) -> float:
-    """The most common gutter, or 0 if there are no gutters."""
+    """Returns the most common gutter, or 0 if there are no gutters."""
     near = {gutter: sum(abs(gutter - other) < _SAME for other in gutters) for gutter in gutters}
     return max(near, key=lambda gutter: (near[gutter], -gutter), default=0.0)
 
 
 def body_size(lines: Iterable[Line]) -> float:
-    """The font size used for most of the text."""
+    """Returns the font size used for most of the text."""
     weights: Counter[float] = Counter()
     for line in lines:
         for run in line.runs:
@@ -75,7 +75,7 @@ def body_size(lines: Iterable[Line]) -> float:
 
 
 def _without_running_heads(pages: Sequence[Page]) -> list[list[Line]]:
-    """The lines on each page, without page numbers and repeated text in the margins."""
+    """Returns the lines on each page, without page numbers and repeated text in the margins."""
     seen: Counter[str] = Counter()
     for page in pages:
         seen.update({_pattern(f) for f in page.fragments if _in_margin(f, page)})
@@ -116,13 +116,13 @@ def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
 
 
 def _is_one_column(fragments: Sequence[Line], gutter: float) -> bool:
-    """Whether more lines cross the gutter than begin there, as on single-column pages in some appendices."""
+    """Returns whether more lines cross the gutter than begin there, as on single-column pages in some appendices."""
     crossing = sum(f.x0 < gutter - 2 and f.x1 > gutter + 2 for f in fragments)
     return crossing > sum(gutter - 1 <= f.x0 < gutter + _WIDEST_INDENT for f in fragments)
 
 
 def _fills_columns(page: Page, fragments: Sequence[Line], gutter: float) -> bool:
-    """Whether a whole page has two columns, as in a bibliography after single-column text."""
+    """Returns whether a whole page has two columns, as in a bibliography after single-column text."""
     left = [f for f in fragments if f.x1 <= gutter + 1]
     right = [f for f in fragments if f.x0 >= gutter - 6]
     across = len(fragments) - len(left) - len(right)
@@ -185,7 +185,8 @@ def _bands(left: list[Line], right: list[Line], across: list[Line]) -> list[tupl
 
 
 def _edges(lines: Sequence[Line], page: Page, gutter: float | None) -> list[tuple[float, float]]:
-    """The left and right edges of the lines that span both columns, of the left column and of the right column."""
+    """Returns the left and right edges of the lines that span both columns, of the left column and of the right
+    column."""
 
     def edge(lines: list[Line], default: tuple[float, float]) -> tuple[float, float]:
         long = [f for f in lines if f.x1 - f.x0 > 0.5 * (default[1] - default[0])] or lines
@@ -223,7 +224,7 @@ def _rows(fragments: Iterable[Line]) -> list[list[Line]]:
 
 
 def _with_indices(rows: Sequence[list[Line]]) -> list[list[Line]]:
-    """The rows, with stacked indices moved into the text line that they belong to."""
+    """Returns the rows, with stacked indices moved into the text line that they belong to."""
     out: list[list[Line]] = []
     waiting: list[Line] = []
     for row, following in pairwise([*rows, []]):

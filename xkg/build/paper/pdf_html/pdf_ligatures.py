@@ -29,7 +29,7 @@ _LONGEST = 20
 
 
 def split_word(character: Callable[[int], str], at: int) -> tuple[str, str]:
-    """The letters before and after an unreadable character."""
+    """Returns the letters before and after an unreadable character."""
     before = "".join(takewhile(str.isalpha, map(character, range(at - 1, max(-1, at - _LONGEST), -1))))
     return before[::-1], "".join(takewhile(str.isalpha, map(character, range(at + 1, at + _LONGEST))))
 
@@ -47,7 +47,7 @@ def ligatures(words: Words) -> dict[Place, str]:
 
 
 def _completed(ligature: str, split: Counter[tuple[str, str]]) -> int:
-    """The number of words that become common words with this ligature."""
+    """Returns the number of words that become common words with this ligature."""
     ends = [word.split(ligature) for word in _WORDS[ligature].split()]
     return sum(
         count

@@ -70,8 +70,8 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The font size of most letters in the line. Small capitals count as having the size of the letters before
-        them."""
+        """Returns the font size of most letters in the line. Small capitals count as having the size of the letters
+        before them."""
         weights: dict[float, int] = {}
         for before, run in zip((None, *self.runs), self.runs, strict=False):
             small = before is not None and run.text.isupper() and 0.7 < run.style.size / before.style.size < 0.85
@@ -143,7 +143,8 @@ class _Character:
 
 
 def _pages(document: pdfium.PdfDocument, known: Mapping[Place, str]) -> tuple[tuple[Page, ...], Words]:
-    """The pages, decoded with the `known` characters, and the words around characters that are still unreadable."""
+    """Returns the pages, decoded with the `known` characters, and the words around characters that are still
+    unreadable."""
     unreadable: Words = {}
     pages = (_page(document[index], index + 1, known, unreadable) for index in range(len(document)))
     return tuple(pages), unreadable
@@ -188,7 +189,7 @@ def _without_line_numbers(characters: Sequence[tuple[_Character, bool]]) -> Iter
 
 
 def _bare_digits(characters: Sequence[_Character]) -> Iterator[tuple[int, int]]:
-    """The start and end of each run of at most five digits with whitespace on both sides."""
+    """Yields the start and end of each run of at most five digits with whitespace on both sides."""
     start = 0
     for index, character in enumerate(characters):
         if index and _touches(characters[index - 1], character):
@@ -252,7 +253,7 @@ class _CharacterReader:
         self._box = raw.FS_RECTF()
 
     def at(self, index: int) -> _Character | None:
-        """The character at an index, or None for whitespace and characters that pdfium generated."""
+        """Returns the character at an index, or None for whitespace and characters that pdfium generated."""
         code = raw.FPDFText_GetUnicode(self._text, index)
         if raw.FPDFText_IsHyphen(self._text, index) == 1:
             code = 0x2D
@@ -266,7 +267,7 @@ class _CharacterReader:
         return _Character(character, box.left, box.right, top, bottom, style, upright)
 
     def _ligature(self, index: int, code: int) -> str:
-        """The ligature represented by an unreadable character, or '' if the ligature is unknown."""
+        """Returns the ligature represented by an unreadable character, or '' if the ligature is unknown."""
         if code in _WHITE or raw.FPDFText_IsGenerated(self._text, index) == 1:
             return ""
         style, _, font = self._style(index)
@@ -306,7 +307,7 @@ def _readable(code: int) -> str:
 
 
 def _follows(before: _Character, after: _Character) -> bool:
-    """Whether a character, possibly a superscript, is on the same line as the previous character."""
+    """Returns whether a character, possibly a superscript, is on the same line as the previous character."""
     shared = min(before.bottom, after.bottom) - max(before.top, after.top)
     lower = min(before.bottom - before.top, after.bottom - after.top)
     size = max(before.style.size, after.style.size)

@@ -27,8 +27,8 @@ _LONGEST = 12  # maximum number of lines per entry, on average
 
 
 def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Placed]]:
-    """The entries in reading order, and the lines of text after the last entry. A lone heading or label is not an
-    entry."""
+    """Returns the entries in reading order, and the lines of text after the last entry. A lone heading or label is not
+    an entry."""
     if not lines:
         return [], []
     found: list[list[Placed]] = []
@@ -47,8 +47,8 @@ def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Pla
 
 
 def _end(dated: Sequence[bool]) -> int:
-    """The number of entries before other text begins. Nearly all entries contain a year, and the text after the last
-    entry does not."""
+    """Returns the number of entries before other text begins. Nearly all entries contain a year, and the text after the
+    last entry does not."""
     ends, so_far = [], 0
     for index, has_date in enumerate(dated):
         so_far += has_date
@@ -76,7 +76,7 @@ def _starts(lines: Sequence[Placed]) -> list[bool]:
 
 
 def _counts_from_one(lines: Sequence[Placed]) -> bool:
-    """Whether the entries are numbered "[1]", "[2]" and so on. Text without labels may follow the entries."""
+    """Returns whether the entries are numbered "[1]", "[2]" and so on. Text without labels may follow the entries."""
     numbers = [int(match[1]) for placed in lines if (match := _BRACKETED.match(placed.line.text))]
     return (
         numbers[:_FEWEST_LABELS] == list(range(1, _FEWEST_LABELS + 1))
@@ -112,7 +112,7 @@ def _side(placed: Placed) -> tuple[int, float]:
 
 
 def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
-    """The fraction of presumed entry starts that look like the start of an entry and follow the end of another
+    """Returns the fraction of presumed entry starts that look like the start of an entry and follow the end of another
     entry."""
     at = [index for index, start in enumerate(starts) if start and index]
     if len(lines) > _LONGEST * (len(at) + 1):

@@ -21,7 +21,8 @@ class PrintedNumber(NamedTuple):
 
 
 def ruler_numbers(numbers: Sequence[PrintedNumber]) -> frozenset[int]:
-    """The indices of the printed numbers that are line numbers. Line numbers are stacked, aligned and consecutive."""
+    """Returns the indices of the printed numbers that are line numbers. Line numbers are stacked, aligned and
+    consecutive."""
     found: set[int] = set()
     for edge in ("x0", "x1"):
         for aligned in _aligned(numbers, edge):

@@ -30,7 +30,7 @@ class Use:
 
     @property
     def line(self) -> int:
-        """The line in the file where the name occurs."""
+        """Returns the line in the file where the name occurs."""
         return (self.text or self.node).lineno
 
     @property
@@ -69,7 +69,7 @@ class Statement:
 
     @property
     def star_imports(self) -> list[str]:
-        """The modules imported with `from … import *`."""
+        """Returns the modules imported with `from … import *`."""
         return [imported_module(n) for n, scope in self.imports if n.names[0].name == "*" and scope.kind == "module"]
 
 
@@ -88,12 +88,12 @@ class Scope:
 
 
 def bound_name(alias: ast.alias) -> str:
-    """The name that an import binds: `a` for `import a.b`."""
+    """Returns the name that an import binds: `a` for `import a.b`."""
     return alias.asname or alias.name.partition(".")[0]
 
 
 def imported_module(node: ImportNode) -> str:
-    """The module in a `from … import`, with its leading dots."""
+    """Returns the module in a `from … import`, with its leading dots."""
     return "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
 
 
@@ -101,8 +101,8 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def _own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes in the scope of a body. Inner functions and classes are included with their decorators, defaults and
-    bases, but without their bodies; for comprehensions, only walrus targets are included."""
+    """Yields the nodes in the scope of a body. Inner functions and classes are included with their decorators, defaults
+    and bases, but without their bodies; for comprehensions, only walrus targets are included."""
     stack: list[tuple[ast.AST, bool]] = [(node, False) for node in body]
     while stack:
         node, inside = stack.pop()
@@ -151,7 +151,7 @@ def bind(scope: Scope, body: Iterable[ast.AST], headings: list[tuple[str, ast.AS
 
 
 def rebound_names(node: ast.stmt) -> set[str]:
-    """Names that a statement always rebinds without reading them first."""
+    """Returns names that a statement always rebinds without reading them first."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {node.name}
     if isinstance(node, ast.Assign | ast.AnnAssign):

@@ -34,7 +34,7 @@ def without_broken_statements(source: str) -> tuple[str, ast.Module] | None:
 
 
 def _statement(lines: list[str], at: int) -> tuple[int, int]:
-    """The line range of the top-level statement at a line, including decorators."""
+    """Returns the line range of the top-level statement at a line, including decorators."""
     start, end = at, at + 1
     while start and (_GOES_ON.match(lines[start]) or lines[start - 1].startswith("@")):
         start -= 1

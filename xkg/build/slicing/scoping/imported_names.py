@@ -9,7 +9,7 @@ from xkg.build.slicing.scoping.broken_statements import without_broken_statement
 
 
 def imported_packages(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """`imported_names` without the standard library and the module `implementation` under test."""
+    """Returns `imported_names` without the standard library and the module `implementation` under test."""
     used = imported_names(sources)
     return {name: used[name] for name in used.keys() - {"implementation", *sys.stdlib_module_names}}
 

@@ -117,7 +117,7 @@ class Program:
         return self._resolved[key]
 
     def _evidence(self, importer: str, module: str) -> set[str]:
-        """The attributes of an imported module that the importing module uses."""
+        """Returns the attributes of an imported module that the importing module uses."""
         statements = self._statements(importer)
         prefixes = {tuple(module.split("."))} | {
             (alias.asname,)
@@ -136,7 +136,7 @@ class Program:
     def imported(
         self, path: str, node: ImportNode, alias: ast.alias, seen: frozenset[tuple[str, str]] = frozenset()
     ) -> Target:
-        """The target of the name bound by an import. For `seen`, see `member`."""
+        """Returns the target of the name bound by an import. For `seen`, see `member`."""
         if isinstance(node, ast.Import):
             target = self.resolve(path, alias.name)
             if target is None:
@@ -164,8 +164,8 @@ class Program:
         return External(module, attribute, alias)
 
     def member(self, module: str, name: str, seen: frozenset[tuple[str, str]] = frozenset()) -> Target:
-        """The target of `module.name`: a name bound in the module, otherwise a module in the package. `seen` contains
-        the names being resolved, to prevent infinite recursion."""
+        """Returns the target of `module.name`: a name bound in the module, otherwise a module in the package. `seen`
+        contains the names being resolved, to prevent infinite recursion."""
         if module in self.texts and self.scope(module) is None:
             return Missing(name, f"{module} cannot be parsed by this Python")
         found = self._global(module, name, seen) if module in self.texts else None
@@ -180,7 +180,7 @@ class Program:
     # --- names ---
 
     def lookup(self, path: str, name: str) -> Target:
-        """The target of a global name in a module."""
+        """Returns the target of a global name in a module."""
         key = (path, name)
         if key not in self._lookups:
             found = self._global(path, name, frozenset())
@@ -227,8 +227,8 @@ class Program:
         return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
 
     def rebound_stars(self, path: str) -> dict[int, dict[str, Target]]:
-        """Star imports from the repository, keyed by statement. Each is mapped to the imported names that the module
-        also binds itself; these names become assignments."""
+        """Returns star imports from the repository, keyed by statement. Each is mapped to the imported names that the
+        module also binds itself; these names become assignments."""
         scope = self.scope(path)
         if path not in self._stars and scope is not None:
             self._stars[path] = {}  # in case of cyclic star imports
@@ -252,8 +252,8 @@ class Program:
     def _import_target(
         self, path: str, statement: Statement, name: str, seen: frozenset[tuple[str, str]]
     ) -> Target | None:
-        """The target of a name, if the statement binds the name only with replaceable imports; None for any other
-        statement."""
+        """Returns the target of a name, if the statement binds the name only with replaceable imports; None for any
+        other statement."""
         starred = self.rebound_stars(path).get(statement.index, {})
         if name in starred:
             return starred[name]
@@ -273,8 +273,8 @@ class Program:
         return found[-1] if all(t == found[-1] for t in found) or statement.is_import else None
 
     def chosen_imports(self, path: str, statement: Statement) -> list[ImportNode]:
-        """The module-level imports in a statement that actually run. For `try: import … except ImportError: import …`,
-        only the first part runs if all its modules are in the repository."""
+        """Returns the module-level imports in a statement that actually run. For `try: import … except ImportError:
+        import …`, only the first part runs if all its modules are in the repository."""
         every = [node for node, scope in statement.imports if scope.kind == "module"]
         node = statement.node
         if isinstance(node, ast.Try) and node.handlers and all(_catches_import_error(h) for h in node.handlers):
@@ -291,7 +291,7 @@ class Program:
 
     @cached_property
     def _assigned_from_outside(self) -> frozenset[Definition]:
-        """Names in a module that are assigned from outside (`config.debug = True`)."""
+        """Returns names in a module that are assigned from outside (`config.debug = True`)."""
         found: set[Definition] = set()
         for path in self.texts:
             statements = self._statements(path)
@@ -343,13 +343,13 @@ class Program:
         return Reference(use, target, followed)
 
     def local_is_plain(self, path: str, use: Use) -> bool:
-        """Whether a function's own imports of a name can be removed, which requires that all of them have the same
-        target in the repository."""
+        """Returns whether a function's own imports of a name can be removed, which requires that all of them have the
+        same target in the repository."""
         targets = {self.imported(path, node, alias) for node, alias in use.local}
         return len(targets) == 1 and isinstance(next(iter(targets)), Definition | RepositoryModule)
 
     def modules_run_by(self, path: str, node: ImportNode) -> Iterator[str]:
-        """Paths of the repository modules that an import statement runs, in order."""
+        """Yields paths of the repository modules that an import statement runs, in order."""
         for alias in node.names:
             if isinstance(node, ast.Import):
                 target = self.resolve(path, alias.name)

@@ -74,8 +74,8 @@ class NameVisitor:
         )
 
     def owner(self, node: ast.Name) -> Scope:
-        """The scope that a name belongs to. In a class body, a name belongs to the class only after the line that binds
-        the name."""
+        """Returns the scope that a name belongs to. In a class body, a name belongs to the class only after the line
+        that binds the name."""
         for scope in reversed(self.scopes[1:]):
             if scope.kind == "class" and scope is not self.scopes[-1]:
                 continue
@@ -207,7 +207,7 @@ def _parameters(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def _annotation_strings(node: ast.expr) -> Iterator[ast.Constant]:
-    """The quoted types in an annotation, excluding the strings in Literal and the metadata in Annotated."""
+    """Yields the quoted types in an annotation, excluding the strings in Literal and the metadata in Annotated."""
     stack: list[ast.AST] = [node]
     while stack:
         inner = stack.pop()

@@ -142,8 +142,8 @@ class Conditions(Settings):
         return [(match.start(), other[1]), fi] if other else [(match.start(), fi[1])]
 
     def _of_cases(self, text: str, start: int, after: int, borders: list[Span], otherwise: bool) -> list[Span] | None:
-        r"""The unprinted spans of an `\ifcase`. The branches end at `borders`. If `otherwise` is set, the last branch
-        is the default."""
+        r"""Returns the unprinted spans of an `\ifcase`. The branches end at `borders`. If `otherwise` is set, the last
+        branch is the default."""
         number = _NUMBER.match(text, after)
         try:
             n = int(self.expanded(number[1])) if number else -1
@@ -160,7 +160,8 @@ class Conditions(Settings):
         return [(start, first), (borders[n][0], borders[-1][1])]
 
     def _is_plain(self, name: str, text: str, after: int) -> bool:
-        r"""Whether a conditional ends with `\fi`. Conditionals from packages have their branches in braces instead."""
+        r"""Returns whether a conditional ends with `\fi`. Conditionals from packages have their branches in braces
+        instead."""
         if name in _PRIMITIVES or (name[2:] in self.values and name != "ifdraft"):
             return True
         if name in _TESTS:
@@ -186,7 +187,7 @@ class Conditions(Settings):
         return found
 
     def _value(self, name: str, text: str, after: int) -> tuple[bool | None, int]:
-        """The value of a test, and the offset after it."""
+        """Returns the value of a test, and the offset after it."""
         if name in ("iftrue", "iffalse"):
             return name == "iftrue", after
         if name == "ifmmode":
@@ -238,7 +239,7 @@ class Conditions(Settings):
     def _of_groups(
         self, name: str, start: int, after: int, tex: Tex, exists: Callable[[str], bool]
     ) -> list[Span] | None:
-        """The unprinted spans of a conditional whose branches are in braces."""
+        """Returns the unprinted spans of a conditional whose branches are in braces."""
         tests: list[str] = []
         if name.startswith("bool_if") and (flag := _FLAG.match(tex.text, after)):
             tests, after = [flag[0].strip()], flag.end()
@@ -262,7 +263,7 @@ class Conditions(Settings):
         return [(start, yes.start), (yes.end, no.after)] if value else [(start, no.start), (no.end, no.after)]
 
     def _tested(self, name: str, tests: list[str], exists: Callable[[str], bool]) -> bool | None:
-        """The value of a test in braces."""
+        """Returns the value of a test in braces."""
         first, second = (*tests, "", "")[:2]
         macro = first.lstrip("\\")
         if name.startswith("not") or name in ("ifundef", "ifcsundef", "@ifundefined"):
@@ -316,7 +317,7 @@ class Conditions(Settings):
         return None
 
     def _combined(self, test: str) -> bool | None:
-        """The value of several tests, combined from left to right."""
+        """Returns the value of several tests, combined from left to right."""
         test = _COUNTER.sub(r"\\c@\1 ", test)
         value: bool | None = True
         at, operator, negated = 0, "and", False

@@ -122,7 +122,7 @@ def _flatten(files: PaperFiles, main: str, at_body: Conditions | None) -> _Outpu
 
 
 def is_slides(text: str) -> bool:
-    """Whether the text uses the beamer document class."""
+    """Returns whether the text uses the beamer document class."""
     return _SLIDES.search(text) is not None
 
 
@@ -324,7 +324,7 @@ class _File(Copier):
         return self.drop(start, after)
 
     def _decides_text(self, match: re.Match[str]) -> bool:
-        """Whether a conditional's branches contain text, a heading or an input."""
+        """Returns whether a conditional's branches contain text, a heading or an input."""
         parts, end = self._parts_of().get(match.start("if") - 1) if match["if"] else None, match.end()
         if parts is None:
             end = arguments_end(self.braces(), end)
@@ -349,7 +349,7 @@ class _File(Copier):
             self.output.dropping[name] = known
 
     def _printed(self, code: str) -> str:
-        """The part of a definition's code that is printed under the settings at the start of the body."""
+        """Returns the part of a definition's code that is printed under the settings at the start of the body."""
         if not _MAY_HIDE.search(code) and self.output.dropping.keys().isdisjoint(_CONTROL.findall(code)):
             return code
         values = self.output.conditions if self.output.in_body else self.output.at_body or self.output.conditions

@@ -22,8 +22,8 @@ def _without_noise(match: re.Match[str]) -> str:
 
 
 def math(body: str, environment: str = "") -> str:
-    r"""A formula's TeX on one line, without labels and layout. The result is valid outside `environment`: the rows of
-    an `align` are wrapped in `aligned`, and `$x$` inside text becomes `\(x\)`."""
+    r"""Returns a formula's TeX on one line, without labels and layout. The result is valid outside `environment`: the
+    rows of an `align` are wrapped in `aligned`, and `$x$` inside text becomes `\(x\)`."""
     formula = " ".join(_MATH_NOISE.sub(_without_noise, body).split())
     if environment in ENVIRONMENT_ARGUMENTS:
         tex = Tex(formula)

@@ -70,7 +70,7 @@ class _Frame:
 
 
 def theorems_in(text: str) -> dict[str, Theorem]:
-    """The kinds of statements in a paper, declared or standard, keyed by environment."""
+    """Returns the kinds of statements in a paper, declared or standard, keyed by environment."""
     found: dict[str, Theorem] = {}
     for name in STATEMENTS:
         plain = _SHORT.get(name.rstrip("*"), name.rstrip("*"))
@@ -104,9 +104,9 @@ def printed(
     labels: Mapping[str, str],
     equations: Mapping[str, str],
 ) -> Printed:
-    """The printed names between two offsets. `headings` maps macros to the headings they expand to, and `labels` maps
-    macros to the labels they set (see `label_macros`). `equations` maps the labels of displayed equations to their
-    numbers."""
+    """Returns the printed names between two offsets. `headings` maps macros to the headings they expand to, and
+    `labels` maps macros to the labels they set (see `label_macros`). `equations` maps the labels of displayed equations
+    to their numbers."""
     return _Numbering(text, environments, theorems, headings, labels, equations).run(start, end)
 
 

@@ -76,7 +76,7 @@ class Macros:
 
 
 def find_macros(text: str) -> Macros:
-    """The definitions in `text`. If a name is defined more than once, the last definition wins, except that
+    """Returns the definitions in `text`. If a name is defined more than once, the last definition wins, except that
     `\\providecommand` never replaces an earlier definition."""
     if _DEFINITION.search(text) is None:
         return Macros()
@@ -150,8 +150,8 @@ def find_macros(text: str) -> Macros:
 
 
 def begin_key(environment: str) -> str:
-    """The key for the text that an environment defined by the paper prints before its body. For the text after the
-    body, see `end_key`."""
+    """Returns the key for the text that an environment defined by the paper prints before its body. For the text after
+    the body, see `end_key`."""
     return f"begin{{{environment}}}"
 
 
@@ -160,14 +160,14 @@ def end_key(environment: str) -> str:
 
 
 def opens_algorithm(table: Mapping[str, tuple[int, str]], environment: str) -> bool:
-    """Whether an environment defined by the paper opens an algorithm environment."""
+    """Returns whether an environment defined by the paper opens an algorithm environment."""
     opened = _BEGINS.search(table.get(begin_key(environment), (0, ""))[1])
     return opened is not None and opened[1] in ALGORITHMS
 
 
 def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, list[str]] | None:
-    """The environment defined at an offset: its name, the number of arguments, the default of the first argument if
-    that argument is optional, and the code before and after the body."""
+    """Returns the environment defined at an offset: its name, the number of arguments, the default of the first
+    argument if that argument is optional, and the code before and after the body."""
     name = tex.group(at)
     if name is None:
         return None
@@ -186,7 +186,7 @@ def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, li
 
 
 def arguments_end(tex: Tex, at: int) -> int:
-    """The offset after all options and arguments that follow `at`."""
+    """Returns the offset after all options and arguments that follow `at`."""
     while True:
         nearest = tex.skip_options(at)
         group = tex.group(nearest)
@@ -196,8 +196,8 @@ def arguments_end(tex: Tex, at: int) -> int:
 
 
 def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    r"""The macros for environments (`\be` → `\begin{equation}`) and for headings (`\mysection{…}` → `section`). A macro
-    such as `\xhdr{…}`, which begins a paragraph with its argument in bold, is a `paragraph` heading."""
+    r"""Returns the macros for environments (`\be` → `\begin{equation}`) and for headings (`\mysection{…}` → `section`).
+    A macro such as `\xhdr{…}`, which begins a paragraph with its argument in bold, is a `paragraph` heading."""
     borders: dict[str, tuple[str, str]] = {}
     headings: dict[str, str] = {}
     for name, (count, body) in macros.table.items():
@@ -247,8 +247,8 @@ class _Budget:
 
 
 def expand(text: str, table: Mapping[str, tuple[int, str]], defaults: Mapping[str, str] | None = None) -> str:
-    """`text` with the macros in `table` expanded, up to a depth and size that no real paper exceeds. Macros beyond
-    these limits are left in the text."""
+    """Returns `text` with the macros in `table` expanded, up to a depth and size that no real paper exceeds. Macros
+    beyond these limits are left in the text."""
     if not table:
         return text
     budget = _Budget(expansions=2000 + len(text), characters=200_000 + 20 * len(text))
@@ -329,11 +329,13 @@ def given_arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple
 
 
 def unprinted(table: Mapping[str, tuple[int, str]]) -> frozenset[str]:
-    r"""The one-argument macros that print nothing. Authors use such macros to hide text: `\newcommand{\cut}[1]{}`."""
+    r"""Returns the one-argument macros that print nothing. Authors use such macros to hide text:
+    `\newcommand{\cut}[1]{}`."""
     return frozenset(name for name, (count, body) in table.items() if count == 1 and not body.strip())
 
 
 def label_macros(table: Mapping[str, tuple[int, str]]) -> dict[str, str]:
-    r"""The one-argument macros that set a label, mapped to a label that contains `#1`: `\label{sec:#1}` → `sec:#1`."""
+    r"""Returns the one-argument macros that set a label, mapped to a label that contains `#1`: `\label{sec:#1}` →
+    `sec:#1`."""
     labels = {name: _SETS_LABEL.search(body) for name, (count, body) in table.items() if count == 1}
     return {name: match[1] for name, match in labels.items() if match}

@@ -100,7 +100,7 @@ def definition(tex: Tex, at: int, *, specified: bool) -> Definition | None:
 
 
 def arguments(tex: Tex, at: int, kinds: str) -> tuple[list[Group | None], int] | None:
-    """The arguments at `at`, and the offset after the arguments. A star is a one-character group, and a missing
+    """Returns the arguments at `at`, and the offset after the arguments. A star is a one-character group, and a missing
     optional argument is None. Returns None if a mandatory argument is missing."""
     found: list[Group | None] = []
     for kind in kinds:
@@ -130,7 +130,7 @@ def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro
 
 
 def called(macro: Macro, given: Sequence[str | None]) -> str:
-    """A macro's code after filling in the arguments that the conditions in the code test."""
+    """Returns a macro's code after filling in the arguments that the conditions in the code test."""
 
     def filled(match: re.Match[str]) -> str:
         n = int(match[1])
@@ -147,5 +147,5 @@ def called(macro: Macro, given: Sequence[str | None]) -> str:
 
 
 def is_prose(text: str) -> bool:
-    """Whether a text has enough words to define something."""
+    """Returns whether a text has enough words to define something."""
     return len(_PROSE.sub(" ", text).split()) >= FEWEST_WORDS

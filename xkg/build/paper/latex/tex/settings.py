@@ -57,17 +57,18 @@ UNDEFINED = frozenset(("undefined", "@undefined"))
 
 
 def defines(text: str, at: int) -> bool:
-    """Whether a definition starts before `at` on the same line. If so, TeX runs the text after `at` later or never."""
+    """Returns whether a definition starts before `at` on the same line. If so, TeX runs the text after `at` later or
+    never."""
     return _DEFINING.search(text, max(0, at - 300, text.rfind("\n", max(0, at - 300), at)), at) is not None
 
 
 def set_name(match: re.Match[str]) -> str | None:
-    """The name that a `SETTING` sets."""
+    """Returns the name that a `SETTING` sets."""
     return next((match[group] for group in _NAMES if match[group]), None)
 
 
 def environment_codes(tex: Tex, match: re.Match[str]) -> list[str]:
-    """The arguments after the name in an environment's definition, without options."""
+    """Returns the arguments after the name in an environment's definition, without options."""
     codes, at = list[str](), tex.skip_options(match.end())
     while len(codes) < 3 and (group := tex.group(at)):
         codes.append(tex.inner(group))
@@ -94,7 +95,7 @@ class Settings:
     tags: set[str] | None = None  # tags for the packages optional and tagging, if either is loaded
 
     def copy(self) -> Self:
-        """A copy that later settings do not affect."""
+        """Returns a copy that later settings do not affect."""
         return replace(self, **{each.name: copy(getattr(self, each.name)) for each in fields(self)})
 
     def set(self, text: str, match: re.Match[str]) -> None:
@@ -158,14 +159,14 @@ class Settings:
         (self.swallowed.add if hides else self.swallowed.discard)(match["environment"])
 
     def has_tag(self, names: str) -> bool:
-        """Whether any of the listed tags is in use."""
+        """Returns whether any of the listed tags is in use."""
         return bool(self.tags and self.tags & listed(names))
 
     def tables(self) -> tuple[dict[str, Any], ...]:
         return self.values, self.toggles, self.words
 
     def state(self, name: str) -> State:
-        """All settings for a name."""
+        """Returns all settings for a name."""
         return [table.get(name) for table in self.tables()], name in self.defined, name in self.swallowed
 
     def put_back(self, name: str, state: State) -> None:
@@ -185,7 +186,7 @@ class Settings:
             self.words[name] = word
 
     def is_defined(self, name: str) -> bool | None:
-        """Whether a macro is defined. Returns None if LaTeX or a package may define the macro."""
+        """Returns whether a macro is defined. Returns None if LaTeX or a package may define the macro."""
         if name in self.defined:
             return True
         return None if is_known(name) else False
@@ -194,7 +195,7 @@ class Settings:
         return self.toggles if kind == "toggle" else self.values
 
     def expanded(self, name: str) -> str:
-        """A file name with its one-word macros replaced."""
+        """Returns a file name with its one-word macros replaced."""
         return re.sub(r"\\([a-zA-Z@]+)[ \t]*+", lambda m: self.words.get(m[1], m[0]), name)
 
     def _path(self, name: str) -> str | None:

@@ -90,7 +90,7 @@ def _symbols() -> Mapping[str, str]:
 
 
 def is_known(name: str) -> bool:
-    """Whether a command belongs to LaTeX or to a common package."""
+    """Returns whether a command belongs to LaTeX or to a common package."""
     return name in SILENT or name in FIRST_SILENT or name in HEADINGS or name in _symbols()
 
 
@@ -291,7 +291,7 @@ class _Reading:
         return dimension.end() if dimension else self._control_space(after)
 
     def _register(self, word: str, after: int) -> int | None:
-        """The offset after the value assigned to a register, or None if there is no assignment."""
+        """Returns the offset after the value assigned to a register, or None if there is no assignment."""
         pattern = _NUMBER if _PENALTIES.match(word) else _ASSIGNED
         value = pattern.match(self.text, after)
         return value.end() if value and (word in _BOXES or "=" in value[0] or pattern is _NUMBER) else None
@@ -329,7 +329,7 @@ class _Reading:
         return end
 
     def _is_needed(self, end: int) -> bool:
-        """Whether a citation is a grammatical part of its sentence: the subject, or the object of a preceding
+        """Returns whether a citation is a grammatical part of its sentence: the subject, or the object of a preceding
         preposition."""
         before = "".join(self.out[-6:])[-60:].rstrip(" \t\n" + _BREAK)
         following = self.text[end : end + 40]
@@ -429,7 +429,7 @@ class _Reading:
         return at
 
     def _printed_around(self, key: str, arguments: list[str]) -> str:
-        """The text that an environment defined by the paper prints before or after its body."""
+        """Returns the text that an environment defined by the paper prints before or after its body."""
         if key not in self.macros:
             return ""
         others = {name: value for name, value in self.macros.items() if name != key}
@@ -443,7 +443,7 @@ class _Reading:
 
 
 def _number(printed: str) -> str:
-    """The number in a printed reference: "2" for "Algorithm 2"."""
+    """Returns the number in a printed reference: "2" for "Algorithm 2"."""
     return printed.rpartition(" ")[2]
 
 

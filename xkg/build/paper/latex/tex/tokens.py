@@ -52,21 +52,21 @@ class Tex:
         self._partner = _partners(text)
 
     def unclosed(self, start: int, end: int) -> int | None:
-        """The offset of the first unclosed brace between two offsets."""
+        """Returns the offset of the first unclosed brace between two offsets."""
         braces = (m.start() for m in _BRACE.finditer(self.text, start, end) if m.group() == "{")
         return next((at for at in braces if at not in self._partner), None)
 
     def pairs(self) -> Iterable[tuple[int, int]]:
-        """The offsets of the opening and closing braces of all groups."""
+        """Yields the offsets of the opening and closing braces of all groups."""
         return self._partner.items()
 
     def space(self, position: int) -> int:
-        """The offset after spaces, comments and at most one line break."""
+        """Returns the offset after spaces, comments and at most one line break."""
         match = _SPACE.match(self.text, position)
         return match.end() if match else position
 
     def group(self, position: int) -> Group | None:
-        """The braced argument at `position`, after optional spaces."""
+        """Returns the braced argument at `position`, after optional spaces."""
         start = self.space(position)
         if not self.text.startswith("{", start):
             return None
@@ -78,7 +78,7 @@ class Tex:
         return Group(start + 1, end, end + 1)
 
     def option(self, position: int) -> Group | None:
-        """The bracketed argument at `position`, or None if it is not closed within the paragraph."""
+        """Returns the bracketed argument at `position`, or None if it is not closed within the paragraph."""
         start = self.space(position)
         if not self.text.startswith("[", start):
             return None
@@ -109,7 +109,7 @@ class Tex:
         return position
 
     def argument(self, position: int) -> Group | None:
-        """The argument at `position` as TeX reads it: a group, a control sequence or a single character."""
+        """Returns the argument at `position` as TeX reads it: a group, a control sequence or a single character."""
         start = self.space(position)
         if group := self.group(start):
             return group
@@ -142,7 +142,7 @@ class Groups:
         self._open: list[int] = []
 
     def end_around(self, at: int) -> int | None:
-        """The end of the innermost group around `at`. Offsets must not decrease between calls."""
+        """Returns the end of the innermost group around `at`. Offsets must not decrease between calls."""
         while self._later and self._later[-1][0] <= at:
             self._open.append(self._later.pop()[1])
         while self._open and self._open[-1] <= at:
@@ -163,7 +163,7 @@ def _partners(text: str) -> dict[int, int]:
 
 
 def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None) -> list[Environment]:
-    r"""All environments, ordered by start. The body of a verbatim environment is not parsed.
+    r"""Returns all environments, ordered by start. The body of a verbatim environment is not parsed.
 
     `aliases` maps a macro's name to its meaning, as in `{"be": ("begin", "equation")}`. An `\end` closes the innermost
     open environment with the same name. Any environments still open inside that environment are treated as unclosed and
@@ -221,6 +221,7 @@ _Placed = TypeVar("_Placed")
 
 
 def between(items: Sequence[_Placed], start: int, end: int) -> Sequence[_Placed]:
-    """The items that start between `start` (inclusive) and `end` (exclusive). Items must be sorted by their `start`."""
+    """Returns the items that start between `start` (inclusive) and `end` (exclusive). Items must be sorted by their
+    `start`."""
     by_start = attrgetter("start")
     return items[bisect_left(items, start, key=by_start) : bisect_left(items, end, key=by_start)]
