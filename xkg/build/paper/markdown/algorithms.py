@@ -1,4 +1,4 @@
-"""Finds pseudocode in Markdown: fenced blocks headed "Algorithm 1 …", and algorithms without a fence."""
+"""Finds pseudocode in Markdown, either in fenced blocks with a heading such as "Algorithm 1 …" or without a fence."""
 
 import re
 from bisect import bisect_left

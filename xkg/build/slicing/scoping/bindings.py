@@ -12,12 +12,13 @@ ImportNode = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True)
 class Use:
-    """An occurrence of a global name in a statement, with the attributes that follow the name (f and g for `m.f.g`).
+    """An occurrence of a global name in a statement, with the attributes that follow the name. For `m.f.g`, these are f
+    and g.
 
     `immediate` is True if the name is evaluated when the statement runs, not when a function is called. `enclosing`
-    contains the names bound by enclosing functions or the class body. If the name is bound only by imports in an
-    enclosing function, `local` contains these imports. `text` is the string or f-string that contains the name, or None
-    in plain code. `annotates` is True if the name is part of an annotation."""
+    contains the names bound by enclosing functions or the class body. If only imports in an enclosing function bind the
+    name, `local` contains these imports. `text` is the string or f-string that contains the name, or None in plain
+    code. `annotates` is True if the name is part of an annotation."""
 
     name: str
     node: ast.Name
@@ -30,7 +31,7 @@ class Use:
 
     @property
     def line(self) -> int:
-        """Returns the line in the file where the name occurs."""
+        """Returns the line of the file in which the name occurs."""
         return (self.text or self.node).lineno
 
     @property
@@ -40,10 +41,11 @@ class Use:
 
 @dataclass(eq=False)
 class Statement:
-    """A top-level statement in a module (`guarded` if it is in `if __name__ == "__main__"`).
+    """A top-level statement in a module. `guarded` is True for a statement in `if __name__ == "__main__"`.
 
-    `binds` contains the global names that the statement may bind, and `definite` the names that it always rebinds.
-    `imports` contains its import statements with their scopes, and `headings` its definitions with a global name."""
+    `binds` contains the global names that the statement may bind, and `definite` contains the names that it always
+    rebinds. `imports` contains its import statements with their scopes. `headings` contains its definitions with a
+    global name."""
 
     node: ast.stmt
     index: int
@@ -75,8 +77,8 @@ class Statement:
 
 @dataclass
 class Scope:
-    """A scope. `imported` maps names to the imports that bind them; `others` maps names to the lines of other
-    statements that bind them."""
+    """A scope in a program. `imported` maps names to the imports that bind them. `others` maps names to the lines of
+    other statements that bind them."""
 
     kind: str
     others: dict[str, int] = field(default_factory=dict)
@@ -88,7 +90,7 @@ class Scope:
 
 
 def bound_name(alias: ast.alias) -> str:
-    """Returns the name that an import binds: `a` for `import a.b`."""
+    """Returns the name that an import binds. For example, `import a.b` binds `a`."""
     return alias.asname or alias.name.partition(".")[0]
 
 
@@ -102,7 +104,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def _own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """Yields the nodes in the scope of a body. Inner functions and classes are included with their decorators, defaults
-    and bases, but without their bodies; for comprehensions, only walrus targets are included."""
+    and bases, but without their bodies. For comprehensions, only walrus targets are included."""
     stack: list[tuple[ast.AST, bool]] = [(node, False) for node in body]
     while stack:
         node, inside = stack.pop()
