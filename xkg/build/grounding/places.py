@@ -1,5 +1,5 @@
-"""Turns a technique's ranked symbols into places: methods replace large classes and modules, and copies of the same
-code are merged into one place."""
+"""Turns a technique's ranked symbols into places. Replaces large classes and modules with their best symbols, and
+merges copies of the same code."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,20 +17,20 @@ _TWINS = 0.8
 
 @dataclass(frozen=True)
 class RankedPlace:
-    """A candidate and its `twins`: lower-ranked symbols with nearly the same code."""
+    """A candidate and its `twins`, which are lower-ranked symbols with nearly the same code."""
 
     candidate: Candidate
     twins: tuple[str, ...] = ()
 
 
 def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int) -> list[RankedPlace]:
-    """Returns at most `limit` places for technique i of `search`, best first. `ranked` are the technique's candidates,
-    best first."""
+    """Returns at most `limit` places for technique i of `search`, best first. `ranked` contains the technique's
+    candidates, best first."""
     entries = search.index.symbols.entries
     found: list[RankedPlace] = []
     best_blocks: set[str] = set()
     for candidate in _narrowed(ranked, search, i):
-        # A class and its method are a single place if they rank high because of the same lines.
+        # A class and its method are a single place if the same lines give them their high rank.
         inside = search.of_symbol(i, candidate.symbol)
         if inside and inside[0][0].id in best_blocks:
             continue
@@ -45,7 +45,7 @@ def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int)
 
 
 def _narrowed(ranked: Sequence[Candidate], search: BlockSearch, i: int) -> list[Candidate]:
-    """Removes duplicate candidates, and replaces each large class or module by the symbol that contains its best
+    """Removes duplicate candidates. Replaces each large class or module with the symbol that contains its best
     block."""
     entries = search.index.symbols.entries
     narrowed: dict[str, Candidate] = {}

@@ -52,9 +52,9 @@ class Algorithm(Value):
 class Aside(Value):
     """A block of LaTeX outside the running text, such as a table or footnote.
 
-    A `statement` is a theorem or proof, without its printed name. A `table` contains the caption and one row per line,
-    with bars between cells. A `float` is any other content of a float, and is often empty. Its span includes any other
-    blocks inside the float."""
+    A `statement` is a theorem or proof, and its text starts with its printed name. A `table` contains the caption and
+    one row per line, with bars between cells. A `float` is any other content of a float, and is often empty. Its span
+    includes any other blocks inside the float."""
 
     kind: Literal["table", "caption", "footnote", "statement", "listing", "float"]
     start: int
