@@ -5,7 +5,7 @@ symbol without a good match is reported as missing, because wrong lines are wors
 
 Files and symbols are compared only if they share a name, a path suffix or a fingerprint band. In a repository of 3,000
 files, each file is therefore compared with only about fifteen other files. A band consists of three fingerprint digits
-at a fixed position. If half of the digits of two fingerprints agree, the probability that they share no band is
+at a fixed position. If half of the digits of two fingerprints agree, the probability that they share no band is about
 1/16."""
 
 import difflib

@@ -117,7 +117,7 @@ class _Reader:
         self._lines = lines
         self._before = before
         self._statements = results
-        # The names of the program's own functions are arbitrary.
+        # The names that the program itself defines are arbitrary.
         self._own = set[str]()
         for node in ast.walk(tree):
             if isinstance(node, Function | ast.ClassDef):
