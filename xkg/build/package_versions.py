@@ -31,7 +31,8 @@ _FRAME = re.compile(r'^[^\S\n]*+File "([^"]*)", line \d+', re.M)
 
 
 class Checked(Value):
-    """Code nodes with their levels, in the original order. `final` is False if another run may reach a higher level."""
+    """Contains code nodes with their levels, in the original order. `final` is False if another run may reach a higher
+    level."""
 
     code: tuple[Code, ...]
     final: bool

@@ -79,17 +79,17 @@ def states_requirements(path: str) -> bool:
 
 
 class Requirements(NamedTuple):
-    """A repository's requirements. `lines` come from all files that declare requirements. `declared` lists the runtime
-    requirements from the outermost files. It excludes extras, development groups and packages that appear only in a
-    lock file."""
+    """Represents a repository's requirements. `lines` come from all files that declare requirements. `declared` lists
+    the runtime requirements from the outermost files. It excludes extras, development groups and packages that appear
+    only in a lock file."""
 
     lines: list[str]
     declared: list[str]
 
 
 class _Aside(NamedTuple):
-    """An entry that is not needed at run time. It comes from an extra, a development group, a lock file or a conda
-    export."""
+    """Represents an entry that is not needed at run time. It comes from an extra, a development group, a lock file or a
+    conda export."""
 
     entry: object
 
@@ -333,7 +333,7 @@ def _setup_py(text: str) -> Iterator[object]:
 
 
 class _Plain(yaml.SafeLoader):  # type: ignore[misc]
-    """A loader that refuses aliases. A few lines with aliases can expand to more values than fit into memory."""
+    """Loads YAML and refuses aliases. A few lines with aliases can expand to more values than fit into memory."""
 
     def compose_node(self, parent: object, index: object) -> object:
         if self.check_event(yaml.AliasEvent):

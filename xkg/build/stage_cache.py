@@ -33,8 +33,8 @@ DECIDING_FILES = (".py", ".toml", ".txt", ".json", ".npz")
 
 
 class StageReport(Value):
-    """A report on one stage of a build. It contains the elapsed time in seconds, whether the output was reused, and a
-    summary of the output."""
+    """Reports on one stage of a build. The report contains the elapsed time in seconds, a summary of the output, and
+    whether the output was reused."""
 
     name: str
     seconds: float
@@ -47,7 +47,7 @@ class StageReport(Value):
 
 
 class Progress(Value):
-    """A stage's progress through a paper's techniques. `about` is the technique that was just finished."""
+    """Reports a stage's progress through a paper's techniques. `about` is the technique that was just finished."""
 
     stage: str
     done: int
@@ -111,8 +111,8 @@ def sources_version(places: tuple[str, ...]) -> str:
 
 
 class StageCache:
-    """The stage outputs for one paper. Stores them in one folder, with a report for each stage. `notify` is called when
-    a stage starts or ends."""
+    """Caches the outputs of stages for one paper. Stores them in one folder, with a report for each stage. `notify` is
+    called when a stage starts or ends."""
 
     def __init__(self, folder: Path, notify: Callable[[Event], None] = lambda _: None) -> None:
         self.folder = folder

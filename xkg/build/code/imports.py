@@ -15,7 +15,7 @@ _SOURCE_ROOTS = ("src", "lib", "python", "code", "source")
 
 
 class ModuleIndex:
-    """An index of Python modules. It is built from the repository's id and a mapping from file paths to top-level
+    """Indexes Python modules. The index is built from the repository's id and a mapping from file paths to top-level
     names.
 
     A package has an `__init__.py`. A folder of modules without `__init__.py` is a namespace, and its path ends in a

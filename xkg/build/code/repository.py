@@ -139,7 +139,7 @@ def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
 
 
 class _Parsed:
-    """Files that were parsed separately. The methods resolve names across files."""
+    """Combines files that were parsed separately. The methods resolve names across files."""
 
     def __init__(self, identity: str, mark: Callable[[str], None]) -> None:
         self._identity, self._mark = identity, mark

@@ -10,8 +10,8 @@ from xkg.value import Value
 
 
 class CoreTechnique(Value):
-    """One of the target's core techniques. `why` is the evidence, which is the model's explanation or a location in the
-    paper."""
+    """Represents one of the target's core techniques. `why` is the evidence, which is the model's explanation or a
+    location in the paper."""
 
     name: str
     definition: str = ""
@@ -19,7 +19,8 @@ class CoreTechnique(Value):
 
 
 class Mention(Value):
-    """A sentence in the target that cites a paper. `together` is the number of works in the same citation."""
+    """Represents a sentence in the target that cites a paper. `together` is the number of works in the same
+    citation."""
 
     section: str
     role: str
@@ -28,9 +29,8 @@ class Mention(Value):
 
 
 class RepositoryRecord(Value):
-    """The record for a repository. It says whether the repository is the paper's own, and contains facts from the
-    repository's host. The facts are None if the host was not queried. `commit` is the newest commit on the default
-    branch."""
+    """Records whether a repository is the paper's own, and facts from the repository's host. The facts are None if the
+    host was not queried. `commit` is the newest commit on the default branch."""
 
     is_official: bool = False
     commit: str | None = None
@@ -55,9 +55,9 @@ class RepositoryRecord(Value):
 
 
 class ChosenRepository(Value):
-    """A repository that was examined for a paper. The evidence for and against its being the paper's own has one line
-    per fact. `is_official` is None if the ownership is uncertain. `is_named` is True if the paper calls the repository
-    its own. `found` tells how the address was found. Stars, dates and size are as in `RepositoryFacts`."""
+    """Represents a repository that was examined for a paper. The evidence for and against its being the paper's own has
+    one line per fact. `is_official` is None if the ownership is uncertain. `is_named` is True if the paper calls the
+    repository its own. `found` tells how the address was found. Stars, dates and size are as in `RepositoryFacts`."""
 
     url: str
     commit: str | None = None
@@ -92,9 +92,9 @@ class ChosenRepository(Value):
 
 
 class CuratedPaper(Value):
-    """A candidate paper, ranked by `score`. `scores` contains the components of the score, which are between 0 and 1.
-    `technique` is the technique that the paper supports. `origin` is a citation, an index search or a model's web
-    search.
+    """Represents a candidate paper, ranked by `score`. `scores` contains the components of the score, which are between
+    0 and 1. `technique` is the technique that the paper supports. `origin` is a citation, an index search or a model's
+    web search.
 
     `identified` tells how the paper's arXiv id was found. `why` contains the model's explanation or the facts behind
     the paper's rank. `dropped` is the reason why the paper was not chosen, or None if it was chosen. `repositories`
@@ -123,9 +123,9 @@ class CuratedPaper(Value):
 
 
 class CuratedSet(Value):
-    """The result for one target. `papers` contains the chosen papers in rank order, and `dropped` contains the other
-    papers. `by` is the language model that made the decisions, or None if no model was used. `notes` contains messages
-    for the user about sources that did not answer and limits that were reached."""
+    """Contains the result of a curation for one target. `papers` contains the chosen papers in rank order, and
+    `dropped` contains the other papers. `by` is the language model that made the decisions, or None if no model was
+    used. `notes` contains messages for the user about sources that did not answer and limits that were reached."""
 
     target: str
     title: str

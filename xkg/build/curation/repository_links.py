@@ -31,7 +31,7 @@ Role = Literal["own", "named", "cited", "suggested"]
 
 
 class RepositoryLink(NamedTuple):
-    """A repository that a text mentions. `name` is as in `RepositoryAddress`.
+    """Represents a repository that a text mentions. `name` is as in `RepositoryAddress`.
 
     `role` is `own` if the paper calls the repository its own, `cited` for links in the bibliography, `suggested` for
     links from a model, and `named` for any other link. `words` contains the surrounding words, or a note on the

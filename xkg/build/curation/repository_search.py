@@ -29,7 +29,7 @@ class RepositoryHost(Protocol):
 
 
 class RepositoriesFound(NamedTuple):
-    """The repositories that were examined for a paper. `unanswered` is the reason why the host could not be
+    """Contains the repositories that were examined for a paper. `unanswered` is the reason why the host could not be
     searched."""
 
     repositories: tuple[ChosenRepository, ...]

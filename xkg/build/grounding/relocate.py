@@ -39,8 +39,8 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Match:
-    """A matching symbol in the copy. `likeness` is 1 if the name, place and body are unchanged. Otherwise, it is
-    lower."""
+    """Represents a matching symbol in the copy. `likeness` is 1 if the name, place and body are unchanged. Otherwise,
+    it is lower."""
 
     symbol: Symbol
     likeness: float
@@ -166,7 +166,7 @@ T = TypeVar("T", str, Symbol)
 
 
 class _KeyIndex(Generic[T]):
-    """An inverted index from keys to items. Omits keys with more than `most` items."""
+    """Maps keys to the items that have them. Omits keys with more than `most` items."""
 
     def __init__(self, things: Iterable[tuple[T, Iterable[Hashable]]], most: int) -> None:
         self._by_key: dict[Hashable, list[T]] = {}

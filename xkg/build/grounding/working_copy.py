@@ -22,7 +22,7 @@ _BATCH = 500  # files in memory at a time
 
 @dataclass(frozen=True)
 class WorkingCopy:
-    """A folder and its parsed content at the time when it was read."""
+    """Represents a folder and its parsed content at the time when it was read."""
 
     folder: Path
     codebase: Codebase
@@ -37,7 +37,8 @@ class WorkingCopy:
 
 
 class WorkingCopies:
-    """A least-recently-used cache of parsed folders. Parses a folder again only if one of its source files has changed.
+    """Caches parsed folders, and drops the least recently used ones. Parses a folder again only if one of its source
+    files has changed.
 
     Thread-safe. Requests for a folder that is being parsed wait until it is parsed. Other requests do not wait."""
 

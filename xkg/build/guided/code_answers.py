@@ -58,7 +58,8 @@ class CodeAnswer(Asking):
 
 @dataclass(frozen=True)
 class Shared:
-    """The inputs with which both questions start. `numbers` maps technique ids to the numbers in these inputs."""
+    """Contains the inputs with which both questions start. `numbers` maps technique ids to the numbers in these
+    inputs."""
 
     inputs: Mapping[str, str]
     numbers: Mapping[str, int]

@@ -20,8 +20,8 @@ def prompt(name: str) -> Prompt:
 
 
 class UsedComponent(Value):
-    """A component whose code a draft's module includes or could include. `proven` is True if the component's own test
-    proves the code. `sources` lists the symbols that the component was made from."""
+    """Represents a component whose code a draft's module includes or could include. `proven` is True if the component's
+    own test proves the code. `sources` lists the symbols that the component was made from."""
 
     name: str
     implementation: str
@@ -34,10 +34,10 @@ class UsedComponent(Value):
 
 
 class Draft(Value):
-    """A candidate code node. It contains a self-contained module, the test script that imports it as `implementation`,
-    and its documentation. `technique` and `name` are the technique's id and name. `sources` lists the symbols whose
-    statements or names the module contains. `excerpt` contains the lines that the model saw, including lines that it
-    requested.
+    """Represents a candidate code node. The node contains a self-contained module, the test script that imports it as
+    `implementation`, and its documentation. `technique` and `name` are the technique's id and name. `sources` lists the
+    symbols whose statements or names the module contains. `excerpt` contains the lines that the model saw, including
+    lines that it requested.
 
     The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, contains the lines from which
     the module's own code was written. It is empty if these lines are the whole excerpt. `uncalled` lists components

@@ -50,7 +50,7 @@ _BATCHED = frozenset({"ground", "modularize"})
 
 
 class PlannedStage(Value):
-    """The number of calls, tokens and dollars that a stage needs. `dollars` is None if a price is unknown."""
+    """Estimates the number of calls, tokens and dollars that a stage needs. `dollars` is None if a price is unknown."""
 
     stage: str
     calls: int

@@ -52,7 +52,7 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
 
 
 class GuidedBuild:
-    """The guided stages for one paper, and their results so far. The stages must be called in order."""
+    """Runs the guided stages for one paper, and contains their results so far. The stages must be called in order."""
 
     def __init__(self, opened: OpenedPaper, context: BuildContext, model: Model) -> None:
         self._opened = opened

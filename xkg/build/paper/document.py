@@ -10,7 +10,8 @@ from xkg.value import Value
 
 
 class Section(Value):
-    """A section: its heading and its text. All offsets refer to `Document.text`, and ends are exclusive.
+    """Represents a section, that is, its heading and its text. All offsets refer to `Document.text`, and ends are
+    exclusive.
 
     `start` is the start of the heading, and `body_start` is the start of the text after the heading. `end` is the start
     of the next heading at the same or a higher level, so a section includes its subsections. `level` is 1 for a
@@ -28,8 +29,8 @@ class Section(Value):
 
 
 class Equation(Value):
-    """A displayed equation. `latex` contains the equation's body without the environment and with macros expanded.
-    `numbers` contains the printed number of each numbered row, such as "8", "3a" or "A.2"."""
+    """Represents a displayed equation. `latex` contains the equation's body without the environment and with macros
+    expanded. `numbers` contains the printed number of each numbered row, such as "8", "3a" or "A.2"."""
 
     start: int
     end: int
@@ -39,8 +40,8 @@ class Equation(Value):
 
 
 class Algorithm(Value):
-    """An algorithm in a paper. `title` is the readable caption without "Algorithm 1". `body` contains the readable
-    steps, one per line."""
+    """Represents an algorithm in a paper. `title` is the readable caption without "Algorithm 1". `body` contains the
+    readable steps, one per line."""
 
     start: int
     end: int
@@ -50,7 +51,7 @@ class Algorithm(Value):
 
 
 class Aside(Value):
-    """A block of LaTeX outside the running text, such as a table or footnote.
+    """Represents a block of LaTeX outside the running text, such as a table or footnote.
 
     A `statement` is a theorem or proof, and its text starts with its printed name. A `table` contains the caption and
     one row per line, with bars between cells. A `float` is any other content of a float, and is often empty. Its span
@@ -63,8 +64,8 @@ class Aside(Value):
 
 
 class Emphasis(Value):
-    """A term that the author emphasized in running text. `text` is the readable term. The offsets include the
-    markup."""
+    """Represents a term that the author emphasized in running text. `text` is the readable term. The offsets include
+    the markup."""
 
     start: int
     end: int
@@ -83,7 +84,7 @@ class SourceSpan(Value):
 
 
 class Document(Value):
-    """A parsed paper, with its text and structure.
+    """Represents a parsed paper, with its text and structure.
 
     `text` keeps the author's markup. For a LaTeX paper, inputs are inserted and comments are removed. A Markdown paper
     is unchanged. A PDF or HTML paper is converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans` maps

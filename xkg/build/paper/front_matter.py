@@ -84,8 +84,8 @@ _LONGEST_PAIR = 200
 
 @dataclass(frozen=True)
 class FrontRow:
-    """A row of text between the title and the body, with superscript symbols replaced by `*` or `†`. `look` is the
-    row's font. `apart` is True if there is a gap above the row."""
+    """Represents a row of text between the title and the body, with superscript symbols replaced by `*` or `†`. `look`
+    is the row's font. `apart` is True if there is a gap above the row."""
 
     text: str
     look: Hashable = ""

@@ -44,7 +44,7 @@ _ELSEWHERE: Mapping[SkipReason, tuple[str, str]] = {
 
 
 class Parsers:
-    """A client for the parsing process. Can be used from several threads. The process never outlives this object.
+    """Sends requests to the parsing process. Can be used from several threads. The process never outlives this object.
     `tasks` lists additional modules whose `TASKS` the process may run (`xkg.build.parsing.typed_tasks.tasks`)."""
 
     def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY, tasks: Sequence[str] = ()) -> None:

@@ -82,7 +82,8 @@ _PLAIN = {
 
 
 class TreeEntry(NamedTuple):
-    """A path in a commit. `size` is None if the object is not a blob, or if it is missing, as in a partial copy."""
+    """Represents a path in a commit. `size` is None if the object is not a blob, or if it is missing, as in a partial
+    copy."""
 
     path: str
     mode: str
@@ -91,7 +92,7 @@ class TreeEntry(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """A commit in a git repository. `day` (YYYY-MM-DD) is the committer's local date, or None if the date is
+    """Represents a commit in a git repository. `day` (YYYY-MM-DD) is the committer's local date, or None if the date is
     invalid."""
 
     oid: str

@@ -11,15 +11,17 @@ _CANDIDATES = 6
 
 
 class Unmatched(NamedTuple):
-    """A statement without a counterpart. `line` is its 1-based line, and `text` is its text on a single line."""
+    """Represents a statement without a counterpart. `line` is its 1-based line, and `text` is its text on a single
+    line."""
 
     line: int
     text: str
 
 
 class Scope(NamedTuple):
-    """The code to compare: the statements of the implementation that begin on these `lines`, and the first
-    `excerpt_lines` lines of the excerpt. All other code is used only to find the names of the programs' own functions.
+    """Selects the code to compare. Compares the statements of the implementation that begin on these `lines` with the
+    first `excerpt_lines` lines of the excerpt. All other code is used only to find the names of the programs' own
+    functions.
 
     Statements on a line in `calls` only call a component. Such a call needs no counterpart, because the source contains
     the component's statements instead. Lines in `by_definition` were written from a definition, because the source

@@ -16,7 +16,7 @@ _LONGEST = 160
 
 @dataclass(frozen=True)
 class Gap:
-    """Lines `first` to `last` of a file that are omitted, and the text that replaces them."""
+    """Contains lines `first` to `last` of a file that are omitted, and the text that replaces them."""
 
     first: int
     last: int
@@ -25,9 +25,9 @@ class Gap:
 
 @dataclass
 class Mentions:
-    """The attributes that code reads or changes. `own` contains attributes of the object itself (`self.a`), and `other`
-    contains attributes of other objects. `escapes` is True if the object itself is passed on. `dynamic` is True if an
-    attribute's name is computed."""
+    """Lists the attributes that code reads or changes. `own` contains attributes of the object itself (`self.a`), and
+    `other` contains attributes of other objects. `escapes` is True if the object itself is passed on. `dynamic` is True
+    if an attribute's name is computed."""
 
     own: set[str] = field(default_factory=set)
     other: set[str] = field(default_factory=set)
@@ -70,8 +70,8 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
 
 
 class ClassParts:
-    """The part of a top-level class that is kept. If `whole` is True, the whole class is kept. Otherwise, only the
-    members in `roots` and everything that they reach are kept, except other members in `ready`.
+    """Contains the part of a top-level class that is kept. If `whole` is True, the whole class is kept. Otherwise, only
+    the members in `roots` and everything that they reach are kept, except other members in `ready`.
 
     `gaps` contains the omitted lines, in order. `mentions` contains the attributes that the kept part mentions."""
 

@@ -34,7 +34,7 @@ from xkg.build.slicing.scoping.statement_effects import (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A statement, which is identified by its module's path and its index in that module."""
+    """Represents a statement, which is identified by its module's path and its index in that module."""
 
     path: str
     index: int
@@ -44,9 +44,9 @@ Plan = ast.alias | tuple[tuple[str, Target], ...]
 
 
 class NestedImport(NamedTuple):
-    """An import inside an included statement. `names` has an entry for each alias in the import. The entry is the alias
-    itself if it is kept. Otherwise, it contains the assignments that replace the alias, as (bound name, target). A
-    removed alias has no assignments."""
+    """Represents an import inside an included statement. `names` has an entry for each alias in the import. The entry
+    is the alias itself if it is kept. Otherwise, it contains the assignments that replace the alias, as (bound name,
+    target). A removed alias has no assignments."""
 
     node: ImportNode
     scope: Scope
@@ -58,8 +58,8 @@ _FAR = 3
 
 
 class Dependence:
-    """The statements in a slice. The slice grows from the seeds, nearest dependencies first, until nothing is missing
-    or `max_lines` is reached.
+    """Collects the statements in a slice. The slice grows from the seeds, nearest dependencies first, until nothing is
+    missing or `max_lines` is reached.
 
     `included` maps each statement to its references, and `cut` contains the definitions beyond the limit. Definitions
     in `outlined` files are always cut. `parts` contains the kept lines of classes. If `whole_classes` is True, classes

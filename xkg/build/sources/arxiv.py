@@ -22,8 +22,8 @@ from xkg.value import Value
 
 
 class _Record(Value):
-    """The API's metadata for one version, which is stored next to the fetched file. `file` and `sha256` describe this
-    file."""
+    """Contains the API's metadata for one version, which is stored next to the fetched file. `file` and `sha256`
+    describe this file."""
 
     number: str
     version: str

@@ -34,7 +34,7 @@ class BusyError(UnreachableError):
 
 
 class HttpReply(NamedTuple):
-    """A response with any status. The names of headers are in lower case."""
+    """Represents a response with any status. The names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]

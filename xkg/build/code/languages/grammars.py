@@ -20,7 +20,8 @@ from xkg.build.code.codebase import LanguageName
 
 @dataclass(frozen=True)
 class Grammar:
-    """A language's grammar and query. Text that the group `blank` in `blanked` matches is replaced with spaces."""
+    """Contains a language's grammar and query. Text that the group `blank` in `blanked` matches is replaced with
+    spaces."""
 
     language: LanguageName
     module: str

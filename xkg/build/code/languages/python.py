@@ -55,9 +55,9 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class Analysis:
-    """A file's `Module`, plus data for resolving imports. `uses` contains the file's dotted names (`a.b.c`) that begin
-    with a free variable. `assigned` contains all names assigned at the top level, including names that are not
-    symbols."""
+    """Contains a file's `Module`, and data for resolving imports. `uses` contains the file's dotted names (`a.b.c`)
+    that begin with a free variable. `assigned` contains all names assigned at the top level, including names that are
+    not symbols."""
 
     module: Module
     uses: frozenset[str]

@@ -93,7 +93,7 @@ def initials(text: str) -> set[str]:
 
 
 class Vocabulary:
-    """The stems in a repository's names. Words from a paper can be looked up in it.
+    """Contains the stems in a repository's names. Words from a paper can be looked up among them.
 
     Code often shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or to its consonants
     (`ctrl`)."""

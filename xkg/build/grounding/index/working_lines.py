@@ -42,8 +42,8 @@ _NEUTRAL = re.compile(
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement on lines `first` to `last`, without its body. In `text`, comments are removed, and `s` replaces each
-    string."""
+    """Represents a statement on lines `first` to `last`, without its body. In `text`, comments are removed, and `s`
+    replaces each string."""
 
     first: int
     last: int

@@ -45,8 +45,8 @@ _NO_CODE = "A component that a technique is made of and that has no code of its 
 
 
 class Component(UsedComponent):
-    """A technique's code that other code can call. `excerpt` comes from the component's draft. `departures` lists how
-    the code differs from the paper."""
+    """Represents a technique's code that other code can call. `excerpt` comes from the component's draft. `departures`
+    lists how the code differs from the paper."""
 
     technique: str
     proven: bool = False
@@ -55,8 +55,8 @@ class Component(UsedComponent):
 
 
 class Declined(Value):
-    """The model's reason why the located code does not implement the technique. `shown` lists the names of the symbols
-    that the model saw."""
+    """Contains the model's reason why the located code does not implement the technique. `shown` lists the names of the
+    symbols that the model saw."""
 
     technique: str
     reason: str
@@ -64,9 +64,9 @@ class Declined(Value):
 
 
 class Task(Value):
-    """A technique whose code is to be written from its located symbols. `located` contains the ids of at least one
-    symbol, best first, and `why` is the reason for the location. `lines` contains the relevant lines of symbols that
-    also do other things.
+    """Represents a technique whose code is to be written from its located symbols. `located` contains the ids of at
+    least one symbol, best first, and `why` is the reason for the location. `lines` contains the relevant lines of
+    symbols that also do other things.
 
     `components` contains the components with code. `inside` lists the ids of components written in the same question.
     `absent` lists the names of components without code. `whole` is the technique that a later question builds from this
@@ -88,8 +88,8 @@ class Task(Value):
 
 @dataclass(frozen=True)
 class Written:
-    """A module that fits its components, and the lines that its author looked at. `allowed` lists the packages that the
-    module may import."""
+    """Represents a module that fits its components, and the lines that its author looked at. `allowed` lists the
+    packages that the module may import."""
 
     module: Module
     lookup: Lookup
@@ -122,7 +122,7 @@ def size_of(task: Task, codebase: Codebase) -> int:
 
 
 class Writing:
-    """A question that asks for the code for several techniques. A task comes after the tasks for its components.
+    """Asks for the code for several techniques in one question. A task comes after the tasks for its components.
 
     If an `installed` environment is given, only its packages can be imported. `made` maps techniques to components that
     are `inside` a task but not in this question. `shared` is the text with which the review also begins."""

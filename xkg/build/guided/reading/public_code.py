@@ -18,7 +18,7 @@ _CALL = re.compile(r"([A-Za-z_]\w{2,})\(")
 
 @dataclass(frozen=True)
 class PublicCode:
-    """A public symbol, with its id and the line that describes it in a question."""
+    """Represents a public symbol, with its id and the line that describes it in a question."""
 
     symbol: str
     text: str

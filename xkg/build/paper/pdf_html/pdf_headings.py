@@ -20,8 +20,8 @@ def without_number(text: str) -> str:
 
 
 class HeadingFonts:
-    """The fonts of a paper's headings, with the heading level that each font indicates. A font is described by its size
-    and whether it is bold, italic or in capitals."""
+    """Maps the fonts of a paper's headings to heading levels. A font is described by its size and whether it is bold,
+    italic or in capitals."""
 
     def __init__(self, lines: Sequence[Placed], body: float) -> None:
         self._body = body

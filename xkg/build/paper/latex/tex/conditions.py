@@ -90,7 +90,7 @@ def _with_options(text: str, options: frozenset[str]) -> str:
 
 @dataclass(slots=True)
 class Conditions(Settings):
-    """The settings read so far, with which conditions are evaluated."""
+    """Evaluates conditions with the settings read so far."""
 
     def set_by_style(self, path: str, text: str) -> None:
         """Applies the settings in a class or style file, given the options with which the file is loaded. Settings

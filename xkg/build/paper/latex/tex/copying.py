@@ -13,7 +13,7 @@ _MOST_WARNINGS = 50
 
 @dataclass(slots=True)
 class Copy:
-    """Text copied in pieces. Each piece has a span in the whole text, a file and a line."""
+    """Contains text copied in pieces. Each piece has a span in the whole text, a file and a line."""
 
     pieces: list[str] = field(default_factory=list)
     length: int = 0
@@ -26,7 +26,7 @@ class Copy:
 
 
 class Copier:
-    """A file that is being copied. All text before the offset `at` has been copied or dropped."""
+    """Copies a file piece by piece. All text before the offset `at` has been copied or dropped."""
 
     def __init__(self, path: str, text: str, output: Copy, start: int) -> None:
         self.path, self.text, self.to, self.at = path, text, output, start

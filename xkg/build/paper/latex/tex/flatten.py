@@ -78,8 +78,8 @@ _LONGEST_BRANCH = 20_000  # characters to examine
 
 @dataclass(slots=True)
 class Flat:
-    """A paper combined into one text. `spans` records the source of each verbatim piece of `text`, in ascending
-    order."""
+    """Represents a paper combined into one text. `spans` records the source of each verbatim piece of `text`, in
+    ascending order."""
 
     text: str
     spans: tuple[SourceSpan, ...]

@@ -83,8 +83,8 @@ def listed(names: str) -> frozenset[str]:
 
 @dataclass(slots=True)
 class Settings:
-    """The document's settings so far. `words` maps one-word macros to their text. `swallowed` lists environments that
-    are not printed."""
+    """Keeps the document's settings so far. `words` maps one-word macros to their text. `swallowed` lists environments
+    that are not printed."""
 
     values: dict[str, bool] = field(default_factory=lambda: {"draft": False, **_PDFTEX})
     defined: set[str] = field(default_factory=set)
