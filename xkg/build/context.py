@@ -66,7 +66,7 @@ class BuildContext:
 
     @property
     def added(self) -> dict[str, object]:
-        """Returns the options that differ from their defaults. They become part of the keys of stages."""
+        """Returns the options that differ from their defaults. Stage keys include these options."""
         return {**({"added": list(self.packages)} if self.packages else {}), **({"cpu": True} if self.cpu else {})}
 
     def environment(
@@ -123,9 +123,9 @@ class Stopped:
 
 @dataclass(frozen=True)
 class Contents:
-    """Contains the results of the stages. `overview` lists the names that the repository's files define. It is empty if
-    the repository's own README is enough. `incomplete` lists the failures, one per line. `stopped` is the stage at
-    which the build ended early. `nothing_in` has the same meaning as in `Paper`."""
+    """Contains the results of the stages. `overview` lists the names that the repository's files define. `overview` is
+    empty if the repository's own README is enough. `incomplete` lists the failures, one per line. `stopped` is the
+    stage at which the build ended early. `nothing_in` has the same meaning as in `Paper`."""
 
     extraction: Extraction
     grounding: Grounding = field(default_factory=Grounding)

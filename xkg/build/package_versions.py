@@ -131,8 +131,8 @@ def _imports(nodes: Sequence[Code]) -> dict[str, tuple[str, ...]]:
 
 
 def failed_in_package(node: Code, environment: Environment) -> bool:
-    """Returns whether an installed package failed. It may have failed on import, or in a call that raised an error
-    inside the package."""
+    """Returns whether an installed package failed. The package may have failed on import, or in a call that raised an
+    error inside it."""
     if node.level is not Level.PARSED or not node.evidence or node.evidence[-1].runner is None:
         return False
     evidence = node.evidence[-1]

@@ -80,16 +80,16 @@ def states_requirements(path: str) -> bool:
 
 class Requirements(NamedTuple):
     """Represents a repository's requirements. `lines` come from all files that declare requirements. `declared` lists
-    the runtime requirements from the outermost files. It excludes extras, development groups and packages that appear
-    only in a lock file."""
+    the runtime requirements from the outermost files. `declared` excludes extras, development groups and packages that
+    appear only in a lock file."""
 
     lines: list[str]
     declared: list[str]
 
 
 class _Aside(NamedTuple):
-    """Represents an entry that is not needed at run time. It comes from an extra, a development group, a lock file or a
-    conda export."""
+    """Represents an entry that is not needed at run time. The entry comes from an extra, a development group, a lock
+    file or a conda export."""
 
     entry: object
 
@@ -279,8 +279,8 @@ def _pyproject(text: str) -> Iterator[object]:
 
 
 def _tables(packages: Mapping[str, Any]) -> Iterator[object]:
-    """Yields dependencies in the format of Poetry and Pipenv. Examples are `name = "version"`, `name = {version = …}`
-    and `name = {git = …}`."""
+    """Yields dependencies in the format of Poetry and Pipenv, such as `name = "version"`, `name = {version = …}` or
+    `name = {git = …}`."""
     for name, value in packages.items():
         if isinstance(value, dict) and isinstance(value.get("git"), str):
             yield f"{name} @ git+{value['git']}"

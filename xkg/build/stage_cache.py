@@ -22,7 +22,7 @@ from xkg.value import Value
 T = TypeVar("T", bound=BaseModel)
 R = TypeVar("R")
 
-# A stored file is {"sha256": "…", "output": …}. It contains the digest of the output's bytes, and the output itself.
+# A stored file has the form {"sha256": "…", "output": …}, where `sha256` is the digest of the output's bytes.
 _OUTPUT = b'", "output": '
 
 # These files and folders in xkg/ determine the output of a stage. A test compares this list with the imports of

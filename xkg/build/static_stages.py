@@ -59,8 +59,8 @@ def describe_extraction(extraction: Extraction) -> str:
 
 
 def describe_grounding(grounding: Grounding, techniques: int) -> str:
-    """Returns a short description of a grounding. It contains the number of located techniques, and of techniques with
-    only doubtful locations."""
+    """Returns a short description of a grounding, with the number of located techniques and of techniques with only
+    doubtful locations."""
     doubtful = len(grounding.doubtful - set(grounding.primaries))
     located = f"{len(grounding.primaries)} of {techniques} techniques located"
     return f"{located}, {doubtful} more doubtfully" if doubtful else located

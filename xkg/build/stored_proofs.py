@@ -1,7 +1,7 @@
 """Stores the proof for each code node, keyed by everything that determines the proof.
 
-A resumed build or verification does not rerun the code. This also applies to a newer xkg, unless the code that produces
-proofs has changed."""
+A resumed build or verification does not rerun the code. Even a newer xkg does not rerun it, unless the code that
+produces proofs has changed."""
 
 import sys
 from collections.abc import Callable, Sequence

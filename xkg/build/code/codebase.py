@@ -48,7 +48,7 @@ class SourceSymbol(Value):
 
 class Module(Value):
     """Represents a parsed source file. `broken` is True if the parser reported errors, for example because of Python 2
-    or a truncated file. In that case, symbols may be missing.
+    or a truncated file. Symbols may be missing from a broken file.
 
     For a notebook, `text` is the concatenation of its code cells, and line numbers refer to that text. `imports` is
     filled in for Python only."""

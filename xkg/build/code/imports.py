@@ -121,7 +121,7 @@ class ModuleIndex:
         return self.at(path) if path else self.root
 
     def is_own(self, module: str) -> bool:
-        """Returns whether an import starts with the repository's own name. If so, the root folder is used as a
+        """Returns whether an import starts with the repository's own name. Such an import uses the root folder as a
         package."""
         top = slug(module.partition(".")[0])
         return self.own_name == top or self.own_name.endswith(f"-{top}")

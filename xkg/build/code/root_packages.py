@@ -39,13 +39,13 @@ def root_packages(
     `unresolved` contains the imports that `index` does not find. `foreign` contains the names that a file imports from
     outside the repository instead of defining them, or `*` for an unknown number of names. Such names are not evidence
     that the file is the imported module. `declared` contains the repository's own packages, in lower case. `required`
-    returns whether an import name is an external package that the repository requires. It is None if the repository
-    does not list its requirements.
+    returns whether an import name is an external package that the repository requires. `required` is None if the
+    repository does not list its requirements.
 
-    A single matching module is enough for a declared name. It is also enough for a name that is not required if one of
-    the following is true: the repository lists its requirements; the repository or folder has that name; the whole
-    repository is a package; or a module is in a subfolder and no module is missing. Otherwise, two matching modules are
-    needed. A required package counts as the repository's own only if no module is missing."""
+    A single matching module is enough for a declared name. If a name is not required, a single matching module is
+    enough in four cases. The repository lists its requirements. The repository or folder has that name. The whole
+    repository is a package. A module is in a subfolder, and no module is missing. In all other cases, two matching
+    modules are needed. A required package counts as the repository's own only if no module is missing."""
     tops: dict[str, _Imported] = {}
     for item in unresolved:
         tops.setdefault(item.module.partition(".")[0], _Imported({}, {}, {})).add(item)

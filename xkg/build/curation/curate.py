@@ -36,8 +36,8 @@ _FOUND_TRIED = 10
 class Sources:
     """Contains the services that a curation uses. `indexes` contains paper indexes, best first.
 
-    `text` returns the text of a paper, or raises `InputError` if there is no text. It is called only for papers whose
-    abstract does not mention a repository."""
+    `text` returns the text of a paper, or raises `InputError` if there is no text. `text` is called only for papers
+    whose abstract does not mention a repository."""
 
     indexes: Sequence[PaperIndex]
     repositories: RepositorySearch

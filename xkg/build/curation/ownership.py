@@ -181,8 +181,8 @@ def _is_title(one: str, other: str) -> bool:
 
 
 def _is_named_after(facts: RepositoryFacts, title: str) -> bool:
-    """Returns whether the repository is named after the title. Its name may be the part before the colon, or
-    consecutive words in the title."""
+    """Returns whether the repository is named after the title. The repository's name may be the part before the colon,
+    or consecutive words in the title."""
     words = re.sub(r"[\W_]+", " ", facts.full_name.partition("/")[2]).casefold().split()
     head, colon, _ = title.partition(":")
     in_title = " ".join(re.findall(r"[^\W_]+", title.casefold()))
@@ -191,8 +191,8 @@ def _is_named_after(facts: RepositoryFacts, title: str) -> bool:
 
 
 def _authors_among(committers: Sequence[str], authors: Sequence[str]) -> list[str]:
-    """Returns the authors who are among the committers. Their last names must match, and their first names or
-    initials."""
+    """Returns the authors who are among the committers. Authors and committers are matched by last name and by first
+    name or initial."""
     known = {(words[0], words[-1]) for name in committers if len(words := _name_words(name)) > 1}
     found = []
     for author in authors[:60]:

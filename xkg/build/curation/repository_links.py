@@ -58,7 +58,7 @@ def links_in(text: str, bibliography: int | None = None) -> list[RepositoryLink]
 
 
 def links_of(document: Document) -> list[RepositoryLink]:
-    """Returns the links in a paper. Works like `links_in`."""
+    """Returns the links in a paper, in the same order as `links_in`."""
     last = next((s.start for s in reversed(document.walk()) if _BIBLIOGRAPHY.match(s.title)), None)
     return links_in(document.text, last)
 

@@ -63,8 +63,8 @@ class RepositorySearch:
         later: Callable[[], Sequence[RepositoryLink]] = lambda: (),
     ) -> RepositoriesFound:
         """Returns all examined repositories. The paper's own comes first, followed by the others from most to least
-        likely. `links` contains the links from the paper's abstract. `later` returns the links in the paper's text. It
-        is called if neither the abstract nor a search yields the paper's own repository."""
+        likely. `links` contains the links from the paper's abstract. `later` returns the links in the paper's text.
+        `later` is called if neither the abstract nor a search yields the paper's own repository."""
         looked_at: list[ChosenRepository] = []
         seen: set[str] = set()
         unanswered = None

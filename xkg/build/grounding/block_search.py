@@ -31,8 +31,8 @@ class BlockSearch:
         embedder: Embedder,
         near: Sequence[Iterable[str]],
     ) -> None:
-        """Searches for all techniques. `vectors[i]` is the embedding of technique i. Its embedding is compared with the
-        blocks that have the best BM25 scores, and with the blocks of the symbols in `near[i]`. Raises
+        """Searches for all techniques. `vectors[i]` is the embedding of technique i. This embedding is compared with
+        the blocks that have the best BM25 scores, and with the blocks of the symbols in `near[i]`. Raises
         `EmbeddingError`."""
         self.index = index
         self._of_symbol: dict[tuple[int, str], list[tuple[IndexedBlock, float]]] = {}

@@ -1,4 +1,4 @@
-"""Decides whether a technique's highest-ranked place is certain. It is certain if its score is high and no code in
+"""Decides whether a technique's highest-ranked place is certain. A place is certain if its score is high and no code in
 another file has a similar score."""
 
 from collections.abc import Mapping, Sequence

@@ -20,7 +20,7 @@ _NAME_FIELDS: Mapping[str, float] = {
     "signature": 0.4,
 }
 _CODE_FIELDS = {field: weight for field, weight in _NAME_FIELDS.items() if field != "prose"}
-# The maximum weight of a word. It mainly limits words missing from the repository, because a technique's names in the
+# The maximum weight of a word. This mainly limits words missing from the repository, because a technique's names in the
 # paper and in the code often differ by one word.
 _UNSEEN = 0.8
 _CALLED = 0.8
@@ -46,7 +46,7 @@ class Evidence:
 
     @property
     def score(self) -> float:
-        """Returns the ranking score from 0 to 1. This is the mean of `words`, `name` and `lines`, multiplied by
+        """Returns the ranking score from 0 to 1. The score is the mean of `words`, `name` and `lines`, multiplied by
         `role`."""
         return (self.words + self.name + self.lines) / 3 * self.role
 
@@ -71,7 +71,7 @@ def own_name(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
 
 
 def is_whole(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> bool:
-    """Returns whether a symbol is named after the technique. If so, all its lines are assumed to implement the
+    """Returns whether a symbol is named after the technique. All lines of such a symbol are assumed to implement the
     technique."""
     return _name_evidence(query, entry, index, {"name": 1.0, "joined": 1.0}) >= _CALLED
 

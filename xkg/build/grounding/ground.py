@@ -70,9 +70,9 @@ def ground(
     """Ranks up to `PLACES` places in a repository for each technique, with scores from 0 to 1 and ranks from 1. A
     technique has no places if no code matches its words or meaning.
 
-    The paper's `document` contributes abbreviations. It also contributes names from equations and algorithms near a
-    technique's excerpts. `index` is the codebase's index, if it is already built. The results are deterministic for a
-    given embedding model. Raises `EmbeddingError`."""
+    The paper's `document` contributes abbreviations, and names from equations and algorithms near a technique's
+    excerpts. `index` is the codebase's index, if it is already built. The results are deterministic for a given
+    embedding model. Raises `EmbeddingError`."""
     if not techniques or not codebase.modules:
         return Grounding()
     index = index or BlockIndex(SymbolIndex(codebase))
@@ -127,8 +127,8 @@ class Candidates:
     """Contains the highest-ranked symbols for each technique, best first. There is no minimum score, so the caller
     decides which symbols to use.
 
-    `focus` takes a technique and a symbol. It returns the line ranges in the symbol that implement the technique, best
-    first."""
+    `focus` takes a technique and a symbol. The result contains the line ranges in the symbol that implement the
+    technique, best first."""
 
     index: SymbolIndex
     symbols: Mapping[str, tuple[str, ...]]
@@ -144,7 +144,7 @@ def candidates(
     limit: int,
 ) -> Candidates:
     """Returns up to `limit` symbols per technique, ranked as in `ground`. If several symbols have nearly the same code,
-    only one of them is returned. It is the same one for all techniques. Raises `EmbeddingError`."""
+    only one of them is returned for all techniques. Raises `EmbeddingError`."""
     index = BlockIndex(SymbolIndex(codebase))
     queries = technique_queries(techniques, document)
     ranking = Ranking(index, queries, embedder)
@@ -166,7 +166,7 @@ def candidates(
 
 
 def primary(symbols: Sequence[str], index: SymbolIndex) -> str:
-    """Returns the symbol from which a technique's code is sliced. This is usually the first of `symbols`, which are
+    """Returns the symbol from which a technique's code is sliced. Usually, the first of `symbols` is used. They are
     sorted best first. However, the best symbol inside a file of definitions replaces the file, and the class of a
     special method replaces the method."""
     best = index.entries[symbols[0]]

@@ -10,7 +10,7 @@ from xkg.build.grounding.index.symbol_index import Entry
 from xkg.build.grounding.index.symbol_roles import SUPPORTING
 from xkg.build.grounding.ranking import Candidate
 
-_LARGE_CLASS = 150  # lines
+_LARGE_CLASS = 150  # a class with more lines is large
 # Fewer than 1% of the pairs of unrelated functions in a repository have a similarity above 0.4.
 _TWINS = 0.8
 

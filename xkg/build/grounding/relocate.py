@@ -127,7 +127,7 @@ class _Matcher:
         names = _name_likeness(old, new)
         same_signature = old.signature == new.signature
         if body is None:
-            # Only the name can be compared. This is enough if the file is missing and the name is unique.
+            # Only the name can be compared. A unique name is enough if the file is missing.
             alone = self._names[_category(new), new.qualified_name] == 1
             moved = old.path not in self._paths
             return 0.5 if names == 1.0 and old.qualified_name and same_signature and alone and moved else 0.0

@@ -40,11 +40,12 @@ class Draft(Value):
     lines that it requested.
 
     The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, contains the lines from which
-    the module's own code was written. It is empty if these lines are the whole excerpt. `uncalled` lists components
-    that the module does not call, and `ready` contains their code. `absent` lists the components without code.
+    the module's own code was written. `own_excerpt` is empty if these lines are the whole excerpt. `uncalled` lists
+    components that the module does not call, and `ready` contains their code. `absent` lists the components without
+    code.
 
     `definition` is the technique's definition, without its name. `declared` contains the author's remarks on statements
-    that the module does not simply copy from its source lines. It is empty if the module was repaired later.
+    that the module does not simply copy from its source lines. `declared` is empty if the module was repaired later.
     `by_definition` maps functions and classes written from the definition alone to the numbers of the definition's
     statements.
 

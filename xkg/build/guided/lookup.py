@@ -1,6 +1,6 @@
 """Shows a model the lines of the repository that it asks for before it answers.
 
-An answer may list places to open and texts to search for. They are looked up in the parsed repository in memory. An
+An answer may list places to open and texts to search for. Both are looked up in the parsed repository in memory. An
 answer can never cause a file to be read."""
 
 import textwrap

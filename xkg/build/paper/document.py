@@ -54,8 +54,8 @@ class Aside(Value):
     """Represents a block of LaTeX outside the running text, such as a table or footnote.
 
     A `statement` is a theorem or proof, and its text starts with its printed name. A `table` contains the caption and
-    one row per line, with bars between cells. A `float` is any other content of a float, and is often empty. Its span
-    includes any other blocks inside the float."""
+    one row per line, with bars between cells. A `float` is any other content of a float, and is often empty. The span
+    of a `float` includes any other blocks inside it."""
 
     kind: Literal["table", "caption", "footnote", "statement", "listing", "float"]
     start: int

@@ -38,8 +38,8 @@ encoding, but about 10% of the characters in compressed data are control charact
 class Reader(Protocol):
     """Reads a paper's files. Paths are relative and normalized, and use '/'.
 
-    `read` returns None if the path is missing or not a regular file. It raises `UnsafeInputError` if the file is larger
-    than `LARGEST_TEXT`."""
+    `read` returns None if the path is missing or not a regular file. `read` raises `UnsafeInputError` if the file is
+    larger than `LARGEST_TEXT`."""
 
     def names(self) -> list[str]: ...
 

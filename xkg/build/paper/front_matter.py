@@ -134,7 +134,7 @@ def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
 
 
 def _is_cut(text: str, following: str) -> bool:
-    """Returns whether a name is split across two rows. If so, joining the rows leaves fewer words that are not
+    """Returns whether a name is split across two rows. In that case, joining the rows leaves fewer words that are not
     names."""
     broken = text.endswith("-")
     if (following.isupper() and not broken) or not any(map(is_person, may_be_names(text))):  # "MIT" is not a name

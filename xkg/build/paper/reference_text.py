@@ -1,7 +1,7 @@
 """Finds the title, year and identifiers in the readable text of one bibliography entry.
 
-Bibliography styles differ mainly in how the list of authors ends. It may end with a quotation mark, a year, initials
-("Blei, D. M. Title. Venue, 2017.") or the first full stop."""
+Bibliography styles differ mainly in how the list of authors ends. The list may end with a quotation mark, a year,
+initials ("Blei, D. M. Title. Venue, 2017.") or the first full stop."""
 
 import re
 

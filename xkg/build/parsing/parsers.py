@@ -85,8 +85,8 @@ class Parsers:
             raise UnsafeInputError(_cannot(str(path), "crashed", "its answer is not a paper")) from error
 
     def repository(self, checkout: Checkout) -> Codebase:
-        """Parses a repository like `parse_repository`, but skips files that kill the parsing process. Their reason in
-        `skipped` is too-slow, out-of-memory or crashed.
+        """Parses a repository like `parse_repository`, but skips files that kill the parsing process. In `skipped`, the
+        reason for these files is too-slow, out-of-memory or crashed.
 
         Also raises `UnsafeInputError` if there are too many such files, or if all files together exceed the limits."""
         paths = {f.path for f in checkout.files}

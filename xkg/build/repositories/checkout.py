@@ -3,8 +3,8 @@
 Never checks out any files. Files are read from git's object database, or from a folder without following links. ¶ For a
 folder with `@commit`, the specified commit is read. For a git work tree without `@commit`, the HEAD commit is read if
 all tracked files are unmodified and no unignored file was added. Otherwise, the tracked and unignored files in the work
-tree are read, because the caller sees these files. They are identified by their content. For a folder without `.git`,
-the folder's files are read and identified by their content."""
+tree are read, because the caller sees these files. Files from the work tree are identified by their content. For a
+folder without `.git`, the folder's files are read and identified by their content."""
 
 import hashlib
 import os
@@ -77,9 +77,9 @@ def fetch_repository(
     tag. The default is HEAD.
 
     A shallow clone for each URL and commit is stored as a bare repository under `cache` and reused. The clone omits
-    files that are larger than `largest` bytes. Local folders are read in place. Their `.git` must not point outside
-    `roots`, unless `roots` is None. Raises `InputError` with a one-line message if the repository does not exist, is
-    not reachable, is empty, or does not contain the commit."""
+    files that are larger than `largest` bytes. Local folders are read in place. The `.git` of a local folder must not
+    point outside `roots`, unless `roots` is None. Raises `InputError` with a one-line message if the repository does
+    not exist, is not reachable, is empty, or does not contain the commit."""
     spec = spec.strip()
     if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
         raise InputError(f"{spec!r} is not a repository; pass an https URL, a folder or a git directory")
@@ -122,7 +122,7 @@ def fetched(repository: Repository, cache: Path) -> Checkout | None:
 def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
     """Returns the current files in a folder. In a git work tree, these are the tracked and unignored files. In any
     other folder, these are all files. The id is `local:<name>`, because contents are read only on request. `commit` is
-    None. A git directory, or a clone that was never checked out, has no current files. In that case, the HEAD commit is
+    None. A git directory, or a clone that was never checked out, has no current files. For these, the HEAD commit is
     read. `roots` has the same meaning as in `fetch_repository`.
 
     Raises `InputError` if the folder does not exist, is a file, or is empty."""
@@ -397,7 +397,7 @@ def _as_it_lies(
 
 
 def _empty_submodules(stated: Path, names: Sequence[str]) -> Iterator[str]:
-    """Yields the folders listed in `.gitmodules` that contain no files. This happens in a copy without submodules."""
+    """Yields the folders listed in `.gitmodules` that contain no files, as in a copy without submodules."""
     for match in _SUBMODULE.finditer((read_small(stated, MAX_READ_BYTES) or b"").decode("utf-8", "replace")):
         folder = match[1].strip().strip("/")
         if folder and not any(name.startswith(f"{folder}/") for name in names):

@@ -1,14 +1,14 @@
 """Runs git on untrusted repositories.
 
 Git executes commands from a repository's files, so git never sees these files. Instead, git works in a separate git
-directory. It is empty except for links to the untrusted packs and loose objects, or a copy of an index. Git does not
-see the untrusted configuration, hooks, attributes, alternates or references. `git_directory` reads the parts that git
-needs.
+directory. This directory is empty except for links to the untrusted packs and loose objects, or a copy of an index. Git
+does not see the untrusted configuration, hooks, attributes, alternates or references. `git_directory` reads the parts
+that git needs.
 
-Git is confined like untrusted code (`sandbox.isolation.programs`). Git receives none of xkg's environment variables. It
-has no write access, and no network access except for fetches. Time, memory and output are limited. If root starts git,
-git runs as nobody. A fetch can reach only the host in its address, so redirects to other hosts fail. Only the fetched
-packs are kept."""
+Git is confined like untrusted code (`sandbox.isolation.programs`). Git receives none of xkg's environment variables.
+Git has no write access, and no network access except for fetches. Time, memory and output are limited. If root starts
+git, git runs as nobody. A fetch can reach only the host in its address, so redirects to other hosts fail. Only the
+fetched packs are kept."""
 
 import contextlib
 import errno

@@ -114,7 +114,8 @@ def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None
 
 
 def ours(folder: Path) -> GitDirectory:
-    """Returns a bare repository that `xkg.build.repositories.git.fetch` created. It may be in any location."""
+    """Returns a bare repository that `xkg.build.repositories.git.fetch` created. The repository may be in any
+    location."""
     return GitDirectory(folder, folder, (folder / "objects",), _settings(folder))
 
 
@@ -211,8 +212,8 @@ def _looks_bare(path: Path) -> bool:
 
 
 def _in_work_tree(path: Path) -> bool:
-    """Returns whether a folder is inside a work tree. This is the case if a parent folder has a `.git` that does not
-    contain the folder."""
+    """Returns whether a folder is inside a work tree. A folder is inside a work tree if a parent folder has a `.git`
+    that does not contain the folder."""
     return any(os.path.lexists(parent / ".git") and not path.is_relative_to(parent / ".git") for parent in path.parents)
 
 

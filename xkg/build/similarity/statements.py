@@ -211,7 +211,7 @@ def _is_aside(node: ast.expr) -> bool:
 
 
 def _tests_presence(test: ast.expr) -> bool:
-    """Returns whether a test computes nothing. Examples are `x is None`, `isinstance(x, …)` and `hasattr(…)`."""
+    """Returns whether a test computes nothing, as in `x is None`, `isinstance(x, …)` and `hasattr(…)`."""
     match test:
         case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
             return True

@@ -1,4 +1,4 @@
-"""Selects the class members that a slice needs. These are the requested members, everything that they reach, the
+"""Selects the class members that a slice needs. A slice needs the requested members, everything that they reach, the
 constructors, and the members that set attributes read by any of these. All other members are replaced with comments
 that contain their signatures."""
 
@@ -167,7 +167,7 @@ class ClassParts:
         return self._found[member]
 
     def _selves(self, member: ast.stmt) -> frozenset[str]:
-        """Returns the names that refer to the object in a member. These are a method's first parameter and the
+        """Returns the names that refer to the object in a member. The names are a method's first parameter and the
         class."""
         own = {self.node.name}
         if isinstance(member, Function):
@@ -235,8 +235,8 @@ def _stored(method: ast.stmt, selves: Collection[str]) -> set[str]:
 
 
 def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
-    """Yields the names in those parts of a member that run with the class body. These parts are decorators, defaults,
-    bases and aliases."""
+    """Yields the names in those parts of a member that run with the class body, that is, in decorators, defaults, bases
+    and aliases."""
     parts: Iterable[ast.AST] = [member]
     if isinstance(member, Function):
         parts = (*member.decorator_list, *member.args.defaults, *(d for d in member.args.kw_defaults if d is not None))

@@ -12,9 +12,9 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code, tuple[str, ...]]:
     """Returns the candidate code node for a technique, and the ids of the symbols in it.
 
-    A symbol cannot be sliced if it is not in Python 3, or if its file does not parse. In that case, the candidate
-    contains only the symbol's own lines, and the level says that the code was not tried or does not parse. Raises
-    `UnknownIdError` if the symbol is not in the codebase."""
+    A symbol cannot be sliced if it is not in Python 3, or if its file does not parse. Then the candidate contains only
+    the symbol's own lines, and the level says that the code was not tried or does not parse. Raises `UnknownIdError` if
+    the symbol is not in the codebase."""
     cut = slice_symbols(codebase, [symbol_id])
     source = codebase.symbols()[symbol_id]
     language = codebase.module(source.symbol).language

@@ -1,8 +1,8 @@
 """Combines components and the code that calls them into one complete module.
 
 Components and new code become modules in a temporary package, in which the new code imports the names that it uses. The
-result is a slice of the new code. It contains only reachable definitions, in an order in which they can run. Imports
-are merged, and names are distinct. Definitions shared by several components occur once."""
+result is a slice of the new code. The slice contains only reachable definitions, in an order in which they can run.
+Imports are merged, and names are distinct. Definitions shared by several components occur once."""
 
 import ast
 import hashlib

@@ -253,8 +253,8 @@ class Dependence:
             self.missing.setdefault(target.name, target.reason)
 
     def _need_module(self, path: str) -> None:
-        """Includes a module that is used as a value. It becomes a namespace with everything that the module defines or
-        re-exports."""
+        """Includes a module that is used as a value. The module becomes a namespace with everything that the module
+        defines or re-exports."""
         if path in self.namespaces:
             return
         members = self.namespaces[path] = {}
@@ -317,8 +317,8 @@ class Dependence:
         return grown
 
     def _include_registrations(self, seeds: Sequence[Place]) -> bool:
-        """Includes statements that fill registries read by the slice. These statements run on import. They call a
-        function that writes to the registry, or are decorated with it."""
+        """Includes statements that fill registries read by the slice. Such statements run on import. They call a
+        function that writes to the registry, or define functions or classes decorated with it."""
         read: set[Definition] = set()
         for place, references in self.included.items():
             statement = self.statement(place)
@@ -430,8 +430,8 @@ class Dependence:
         return out
 
     def _run_at_once(self, place: Place) -> list[str]:
-        """Returns the modules whose definitions a statement may use when it runs. It may use them directly or through
-        the functions that it calls."""
+        """Returns the modules whose definitions a statement may use when it runs, either directly or through the
+        functions that it calls."""
         stack = [r.target for r in self.included[place] if r.use.immediate]
         seen: set[Target] = set()
         paths: dict[str, None] = {}

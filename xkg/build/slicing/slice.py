@@ -402,8 +402,8 @@ class _Slicer:
         return tuple(found)
 
     def _is_retained(self, symbol: Symbol, parts: ClassParts | None) -> bool:
-        """Returns whether a symbol in an included statement is itself in the slice. It may be a whole statement, or a
-        kept member of a class that is only partly included."""
+        """Returns whether a symbol in an included statement is itself in the slice. The symbol may be a whole
+        statement, or a kept member of a class that is only partly included."""
         is_inner = "." in symbol.qualified_name
         if parts is None or not parts.gaps:
             return not is_inner

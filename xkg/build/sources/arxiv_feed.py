@@ -1,6 +1,6 @@
 """Queries arXiv's API through the `arxiv` package. `Web` paces, retries and limits the requests.
 
-The pause between requests is the package's default. It follows the terms of use
+The pause between requests is the package's default. The pause follows the terms of use
 (https://info.arxiv.org/help/api/tou.html)."""
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ class Feed:
         self._web, self._url = web, url
 
     def entries(self, *, ids: Sequence[str] = (), query: str = "", most: int) -> Iterator[arxiv.Result]:
-        """Yields at most `most` entries from one request. These are the entries with these `ids`, or the results of
+        """Yields at most `most` entries from one request. The entries are those with these `ids`, or the results of
         `query` in order of relevance.
 
         Raises `UnreachableError`. Raises `arxiv.HTTPError` if arXiv rejects the request. The status is in `ABSENT`, or

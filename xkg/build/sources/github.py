@@ -2,8 +2,8 @@
 
 Without `GITHUB_TOKEN`, GitHub allows 60 requests an hour and 10 searches a minute
 (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api), so responses are cached with their
-ETag. With a token, cached responses are revalidated. This does not count against the rate limit if they are unchanged.
-Without a token, cached responses are valid for a day."""
+ETag. With a token, cached responses are revalidated. Revalidation does not count against the rate limit if a response
+is unchanged. Without a token, cached responses are valid for a day."""
 
 import hashlib
 import os
@@ -33,7 +33,7 @@ URL = "https://api.github.com"
 _LARGEST = 8_000_000
 _LARGEST_README = 400_000
 _COMMITS = 100
-_FRESH = 86_400.0  # seconds
+_FRESH = 86_400.0  # in seconds
 _MOST_STARS = 2**40  # a larger number cannot be correct, and is too large for a graph
 _REMEDY = "check the network and the setting curation.github, or turn it off ('none')"
 _NAME = re.compile(r"(?ai)(?P<owner>[a-z0-9][a-z0-9-]{0,38})/[\w.-]{1,100}")

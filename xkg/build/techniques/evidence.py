@@ -57,7 +57,7 @@ def is_spoken_of(reader: Reader, name: str) -> bool:
 
 
 def is_data(reader: Reader, name: str) -> bool:
-    """Returns whether the text uses the name X for data. Examples are "the X dataset", "trained on X" and "X has 10
+    """Returns whether the text uses the name X for data, as in "the X dataset", "trained on X" and "X has 10
     classes"."""
     if not is_proper(name) and not any(c.isupper() for c in name[1:]) and not any(c.isdigit() for c in name):
         return False

@@ -2,7 +2,7 @@
 
 The names of techniques come from method headings, algorithm captions, and sentences that propose, name or define
 something. `evidence` determines whether the paper actually describes a named technique. The root is the paper's own
-method. Its components keep the paper's order and nesting. A technique that appears as a heading, caption, term and
+method. The components keep the paper's order and nesting. A technique that appears as a heading, caption, term and
 abbreviation is still a single node."""
 
 from collections.abc import Iterator, Sequence

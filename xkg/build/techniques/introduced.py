@@ -1,8 +1,8 @@
 """Finds the names that a sentence introduces for techniques, as in "we propose X", "called X" and "*X* computes …".
 
 Does not use a part-of-speech tagger. A noun phrase is the text between a verb or determiner and the next function word.
-This follows Justeson and Katz, "Technical terminology: some linguistic properties and an algorithm for identification
-in text", Natural Language Engineering 1(1), 1995."""
+The approach follows Justeson and Katz, "Technical terminology: some linguistic properties and an algorithm for
+identification in text", Natural Language Engineering 1(1), 1995."""
 
 import re
 from collections.abc import Iterator
@@ -119,7 +119,7 @@ def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call"], int]]:
 
 
 def defines(text: str, name: str) -> bool:
-    """Returns whether a sentence defines `name`. Examples are "the batch step computes …" and "the second term is the
+    """Returns whether a sentence defines `name`, as in "the batch step computes …" and "the second term is the
     repulsive force: …"."""
     at = text.find(name)
     before, after = text[:at], text[at + len(name) :]

@@ -69,7 +69,7 @@ def key(name: str) -> tuple[str, ...]:
 
 
 def is_proper(text: str) -> bool:
-    """Returns whether `text` is written like a proper name inside a sentence. Examples are "Test-Time Training" and
+    """Returns whether `text` is written like a proper name inside a sentence, such as "Test-Time Training" or
     "iCaRL"."""
     return (
         bool(text)
@@ -104,7 +104,7 @@ def is_name(text: str, *, proper: bool = False) -> bool:
 
 
 def head(name: str) -> str:
-    """Returns the head noun of a name. This is the last word before a preposition such as "of", "for" or "with"."""
+    """Returns the head noun of a name, which is the last word before a preposition such as "of", "for" or "with"."""
     core = PREPOSITION.split(re.sub(r"\([^()]*\)", " ", name))[0]
     found = words(core)
     # The head noun of "weight matrix W" is "matrix".

@@ -5,7 +5,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# These words do not identify a technique and cannot form a name without other words.
+# Lists words that do not identify a technique and cannot form a name without other words.
 GENERIC = _words(
     """
     vanilla usual conventional naive iterative stochastic joint computational numerical automatic
@@ -47,7 +47,7 @@ ABOUT = _words(
     limitations pipeline procedure training objective setting choice variant variants
     """
 )
-# These head nouns mean things that can be built or run.
+# Lists head nouns of names for things that can be built or run.
 HEADS = _words(
     """
     loss losses objective divergence module network networks layer layers algorithm sampler sampling estimator
@@ -80,7 +80,7 @@ ACTIONS = _words(
     calculating define defining determine determining assign assigning add adding remove removing
     """
 )
-# These head nouns mean things that are not techniques, regardless of the words before them.
+# Lists head nouns of names for things that are not techniques, regardless of the words before them.
 NOT_HEADS = _words(
     """
     problem setting paradigm issue challenge limitation result improvement performance accuracy evidence insight
@@ -96,7 +96,7 @@ NOT_HEADS = _words(
     principle principles principal principals desideratum desiderata
     """
 )
-# These names mean techniques, even though their head nouns are in NOT_HEADS.
+# Lists names of techniques whose head nouns are in NOT_HEADS.
 TECHNIQUES_NONETHELESS = frozenset(
     {
         "component analysis",
@@ -117,7 +117,7 @@ STEPS = _words(
     prediction selection estimation test tests
     """
 )
-# These words are adjectives. A name cannot consist of them alone.
+# Lists adjectives. A name cannot consist of adjectives alone.
 ADJECTIVES = _words(
     """
     similar same different identical equal equivalent close likely unlikely possible impossible large small high low
@@ -127,7 +127,7 @@ ADJECTIVES = _words(
     proper correct wrong true false full empty bounded unbounded biased unbiased differentiable available useful
     """
 )
-# These words end a noun phrase. The word "of" does not.
+# Lists words that end a noun phrase. The word "of" does not end a noun phrase.
 STOP = _words(
     """
     that which who whose where when while to for by with via using from in on at into onto over under through based
@@ -139,7 +139,7 @@ STOP = _words(
     able along together throughout leading making achieving this these those there here according respectively looks
     """
 )
-# These words make a heading a full sentence.
+# Lists words that make a heading a full sentence.
 VERBS = _words(
     """
     is are was were be been has have had do does did can could will would may might must should shall cannot uses
@@ -152,7 +152,7 @@ VERBS = _words(
     it its they he she who what how why when whether which
     """
 )
-# These final words do not change the meaning of a name.
+# Lists final words that do not change the meaning of a name.
 SAME_KIND = _words(
     """
     module method algorithm approach framework technique procedure strategy scheme mechanism step stage phase model
@@ -160,9 +160,9 @@ SAME_KIND = _words(
     iterations update
     """
 )
-# These words from the list above mean a part of a method, not a whole method.
+# Lists words from the list above that mean a part of a method, not a whole method.
 PARTS = _words("loss objective module layer block")
-# These words are ignored when names are compared.
+# Lists words that are ignored when names are compared.
 LITTLE = _words(
     """
     a an the of for in on with by via using to and our its from at as
@@ -170,7 +170,7 @@ LITTLE = _words(
 )
 # A name that begins with one of these words refers to several techniques, as in "four tricks".
 NUMBERS = frozenset("two three four five six seven eight nine ten both several various multiple many".split())
-# These articles and words of praise may precede a name.
+# Lists articles and words of praise that may precede a name.
 LEADING = _words(
     """
     a an the our its this new novel simple effective efficient yet and but more proposed following so-called two

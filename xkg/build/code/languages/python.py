@@ -69,7 +69,7 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
     text.
 
     `broken` is True if the grammar found errors or if this Python cannot parse the text. Errors in Cython do not count.
-    `wanted` lists module-level assignments that other files use. They also become constants.
+    `wanted` lists module-level assignments that other files use. These assignments also become constants.
     """
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_root(language(), as_python(source) if _is_cython(path) else source)
@@ -245,7 +245,7 @@ def _leaves(root: Node) -> dict[str, list[Node]]:
 
 
 def _remarks(string: Node) -> bool:
-    """Returns whether a string statement is used as a comment. This is the case if it is short and not a docstring."""
+    """Returns whether a string statement is used as a comment. Such a string is short and not a docstring."""
     statement = string.parent
     before = statement.prev_named_sibling if statement is not None else None
     while before is not None and before.type == "comment":

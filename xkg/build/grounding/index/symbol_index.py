@@ -23,8 +23,8 @@ _FIELDS: Mapping[str, FieldWeight] = {
 }
 
 _BODY_CHARACTERS = 20_000
-_MOST_JOINED = 3  # words
-_MOST_EMBEDDED = 45  # words
+_MOST_JOINED = 3  # the maximum number of joined words
+_MOST_EMBEDDED = 45  # the maximum number of embedded words
 _LONG = 60  # lines; blocks in longer functions are indexed as documents, too
 _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*'),
@@ -113,8 +113,8 @@ class SymbolIndex(FieldedIndex):
         return self.document(identity).source.symbol.id
 
     def _repeats(self, entry: Entry) -> bool:
-        """Returns whether other documents also contain this symbol's words. This is the case for an inner function, and
-        for a class or module with members."""
+        """Returns whether other documents also contain this symbol's words. Other documents repeat the words of an
+        inner function, and of a class or module with members."""
         above = self.entries.get(entry.source.parent or "")
         inside = above is not None and above.kind in ("function", "method")
         return inside or (bool(entry.members) and entry.kind in ("class", "module"))
@@ -126,8 +126,8 @@ def _repository_name(repository: str) -> str:
 
 
 def rendering(entry: Entry) -> str:
-    """Returns the text to embed for a symbol, which has up to 45 words. It contains the symbol's name as words, its
-    docstring and comments, and the names that it uses.
+    """Returns the text to embed for a symbol, which has up to 45 words. The text contains the symbol's name as words,
+    its docstring and comments, and the names that it uses.
 
     With twice as many words, embeddings took longer to compute and distinguished symbols less well."""
     symbol = entry.source.symbol

@@ -69,8 +69,8 @@ _DATA = frozenset("dataset datasets dataloader datamodule".split())
 
 
 def holds_nothing(entry: Entry, about: Set[str]) -> bool:
-    """Returns whether a symbol cannot implement the technique. This is true for a stub or a settings class. It is also
-    true if the symbol handles data but the technique is not about data. `about` contains the stems of the technique's
+    """Returns whether a symbol cannot implement the technique. A stub or a settings class cannot implement it. A symbol
+    that handles data cannot implement a technique that is not about data. `about` contains the stems of the technique's
     words."""
     lines = entry.text.split("\n")
     signed = {1} if entry.kind != "module" else set[int]()

@@ -1,4 +1,5 @@
-"""Finds a symbol's working lines. These exclude signatures, docstrings, comments, imports, logging and bookkeeping.
+"""Finds a symbol's working lines. Signatures, docstrings, comments, imports, logging and bookkeeping are not working
+lines.
 
 Parses lines as text, by brackets and indentation, so the same implementation works for all languages."""
 

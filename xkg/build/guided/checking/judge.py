@@ -53,8 +53,8 @@ def check(
     *,
     jobs: int = 1,
 ) -> list[Checked]:
-    """Checks drafts, `jobs` at a time. A single question covers all proven drafts. It begins with the same text as the
-    question that produced the drafts (`shared`), and the model may look at other places in the codebase.
+    """Checks drafts, `jobs` at a time. A single question covers all proven drafts. This question begins with the same
+    text as the question that produced the drafts (`shared`). The model may look at other places in the codebase.
 
     Drafts that are not faithful are revised once. The review of a revision sees only the changes. Composites then use
     the revised code of their components.
@@ -154,7 +154,7 @@ def _review(
     """Returns three values for each draft: the draft with the source lines opened during its review, its fidelity, and
     the reason if the model returned no review.
 
-    The fidelity is None if there are no source lines. It contains only a share if the code is not proven."""
+    The fidelity is None if there are no source lines. The fidelity contains only a share if the code is not proven."""
     found: list[tuple[Debugged, Fidelity | None, str | None]] = [
         (state, Fidelity(share=_share(state.draft)) if _has_source_lines(state.draft) else None, None)
         for state in states

@@ -143,7 +143,7 @@ def _imported_from_implementation(tree: ast.Module) -> tuple[set[str], bool]:
 
 
 def _asserts(node: ast.AST) -> bool:
-    """Returns whether an assertion checks a value. `assert True` does not."""
+    """Returns whether an assertion checks a value. For example, `assert True` does not check a value."""
     if isinstance(node, ast.Assert):
         return any(isinstance(inner, ast.Name | ast.Attribute | ast.Call) for inner in ast.walk(node.test))
     if isinstance(node, ast.Call):

@@ -40,7 +40,7 @@ class Model(Protocol):
 
 
 class Coded(Value):
-    """Contains the result for one technique. This is either `code`, with the symbols and lines that the code was
+    """Contains the result for one technique. The result is either `code`, with the symbols and lines that the code was
     written from, or the `reason` why there is no code.
 
     `failed` explains why the model failed, and `first` is the level that the first run reached. `repairs` counts the

@@ -22,8 +22,8 @@ class Trials:
     """Runs drafts for one paper, at most `slots` at a time, cheapest first. Thread-safe. A draft always gets the same
     proof, even in later builds, unless its run was killed or timed out.
 
-    `make` finds packages for the imports in the code and test. It also finds packages for `base`, the imports in the
-    paper's code, so that most drafts share an environment. `installed` returns this environment.
+    `make` finds packages for the imports in the code and test. `make` also finds packages for `base`, the imports in
+    the paper's code, so that most drafts share an environment. `installed` returns this environment.
 
     If there are several sets of package versions, the set with the most successful `base` imports is used. The first
     set wins ties. If a run fails inside a package, the other versions are tried.

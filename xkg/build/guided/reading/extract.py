@@ -1,6 +1,6 @@
 """Extracts a paper's technique tree, findings and resources with a single question to a language model.
 
-This is stage 1. The definitions are complete, so later stages do not read the paper again."""
+Extraction is the first stage. The definitions are complete, so later stages do not read the paper again."""
 
 import re
 from collections import Counter
@@ -65,8 +65,9 @@ class PaperAnswer(AnswerType):
 
 class GuidedExtraction(Extraction):
     """Contains the techniques that a model finds in a paper. `outside` lists procedures that are not part of the
-    paper's method. They are hidden, and the reason is recorded. `places` maps each technique to the ids of functions
-    and classes that implement all or part of it. `nothing_in` lists the ids of the remaining code that was shown."""
+    paper's method. These procedures are hidden, and the reason is recorded. `places` maps each technique to the ids of
+    functions and classes that implement all or part of it. `nothing_in` lists the ids of the remaining code that was
+    shown."""
 
     outside: tuple[Technique, ...] = ()
     places: Mapping[str, tuple[str, ...]] = Field(default={})

@@ -78,8 +78,8 @@ def ground_with_model(
     named: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> GuidedGrounding:
     """Locates each technique at zero to five symbols. For each technique, the model sees the symbols in `named` and the
-    ten that the search ranks best. It may look at other places in the repository before it answers. Scores express the
-    model's confidence: about 0.95, 0.75 or 0.5.
+    ten that the search ranks best. The model may look at other places in the repository before it answers. Scores
+    express the model's confidence: about 0.95, 0.75 or 0.5.
 
     One question covers up to 24 techniques. If there are more, or if there is no usable answer, two questions each
     cover half of the techniques.

@@ -10,7 +10,7 @@ from xkg.build.guided.vendored import is_inside, vendored_folders
 _CHARACTERS = 2_000
 _NAMES_A_FILE = 6
 _DOCSTRING = 90
-# Matches files that rarely contain a method. They are listed last and omitted first.
+# Matches files that rarely contain a method. Such files are listed last and omitted first.
 _ASIDE = re.compile(
     r"(?:^|[/_])(?:tests?|conftest|examples?|docs?|benchmarks?|tools|setup|plot\w{0,20}|logg\w{0,10})(?=[/_.])",
     re.IGNORECASE,

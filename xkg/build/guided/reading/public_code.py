@@ -42,8 +42,8 @@ def public_code(codebase: Codebase) -> list[PublicCode]:
 
 
 def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) -> tuple[str, ...]:
-    """Returns the path and name of each symbol in `among` that is not in the slice of any symbol in `located`. Both
-    contain ids."""
+    """Returns the path and name of each symbol in `among` that is not in the slice of any symbol in `located`. `among`
+    and `located` contain ids."""
     symbols = codebase.symbols()
     reached: set[str] = set()
     for identity in dict.fromkeys(located):

@@ -20,7 +20,7 @@ _FOOTNOTE = re.compile(r"\\(?:footnote|footnotetext|tablefootnote|sidenote|endno
 _FRONT = re.compile(r"\\(?:title|author|icmltitle|icmlauthor|date|affiliation|address|institute)(?![a-zA-Z])")
 _UNREAD = frozenset(("comment", "filecontents", "filecontents*", "CCSXML"))
 _FEWEST_WORDS = 3  # a float with fewer remaining words contains only panel labels
-_LONGEST = 100_000  # characters
+_LONGEST = 100_000  # the maximum number of characters
 
 Render = Callable[[str, bool], str]
 """Converts source to readable text. The flag is True if only float environments enclose the text."""
@@ -34,7 +34,7 @@ class _Caption:
 
 
 class AsideReader:
-    """Extracts tables, captions, footnotes and similar blocks between two offsets. Ignores those inside algorithms."""
+    """Extracts tables, captions, footnotes and similar blocks between two offsets. Ignores blocks inside algorithms."""
 
     def __init__(
         self,

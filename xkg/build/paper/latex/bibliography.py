@@ -1,5 +1,5 @@
-r"""Reads a LaTeX paper's references. They come from the `.bbl` file (BibTeX or biber), from a `thebibliography` in the
-text, or from the cited entries in the `.bib` files."""
+r"""Reads a LaTeX paper's references. The references come from the `.bbl` file (BibTeX or biber), from a
+`thebibliography` in the text, or from the cited entries in the `.bib` files."""
 
 import posixpath
 import re

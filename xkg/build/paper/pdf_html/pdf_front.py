@@ -13,7 +13,7 @@ from xkg.build.paper.pdf_html.pdf_lines import Run
 from xkg.build.paper.pdf_html.pdf_marks import TERMINAL, caseless, text_of
 
 _ABSTRACT = re.compile(r"(?i)(abstract|a b s t r a c t|summary)\s{0,3}[.:—–-]+\s*(?=\S)")
-_SHORTEST_ABSTRACT = 40  # words
+_SHORTEST_ABSTRACT = 40  # the minimum number of words in an abstract
 _RAISED = 0.82  # the maximum size of a superscript, relative to the line's
 _SET_OFF = 1.25  # the minimum gap above a separate row, relative to the smallest row spacing
 
@@ -61,7 +61,7 @@ def opens(group: Sequence[Placed], fonts: HeadingFonts) -> bool:
 
 
 def unnamed_abstract(front: Sequence[Sequence[Placed]], body: float) -> frozenset[int]:
-    """Returns the indices of the paragraphs before the first section. They form an abstract that has no heading."""
+    """Returns the indices of the paragraphs before the first section that form an abstract without a heading."""
     running = [i for i, group in enumerate(front) if kind_of(group, body) == "text" and TERMINAL.search(text_of(group))]
     words = sum(len(text_of(front[index]).split()) for index in running)
     return frozenset(running if words >= _SHORTEST_ABSTRACT else ())

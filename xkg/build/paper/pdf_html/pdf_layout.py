@@ -122,7 +122,7 @@ def _is_one_column(fragments: Sequence[Line], gutter: float) -> bool:
 
 
 def _fills_columns(page: Page, fragments: Sequence[Line], gutter: float) -> bool:
-    """Returns whether the columns fill a whole page. This happens if a bibliography follows single-column text."""
+    """Returns whether the columns fill a whole page, as in a bibliography after single-column text."""
     left = [f for f in fragments if f.x1 <= gutter + 1]
     right = [f for f in fragments if f.x0 >= gutter - 6]
     across = len(fragments) - len(left) - len(right)

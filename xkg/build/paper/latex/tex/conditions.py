@@ -220,8 +220,8 @@ class Conditions(Settings):
         return a % 2 == 1 if sign == "odd" else a < b if sign == "<" else a > b if sign == ">" else a == b
 
     def _same_characters(self, text: str, at: int) -> tuple[bool | None, int]:
-        r"""Compares the next two characters after expanding one-word macros. Examples are `\if0\blind` and `\if0`
-        followed by text."""
+        r"""Compares the next two characters after expanding one-word macros, as in `\if0\blind` and in `\if0` followed
+        by text."""
         at += len(text[at : at + 50]) - len(text[at : at + 50].lstrip(" \t"))
         found, pending = "", ""
         while len(found) < 2:

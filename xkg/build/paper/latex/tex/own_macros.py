@@ -103,7 +103,7 @@ def definition(tex: Tex, at: int, *, specified: bool) -> Definition | None:
 
 def arguments(tex: Tex, at: int, kinds: str) -> tuple[list[Group | None], int] | None:
     """Returns the arguments at `at`, and the offset after them. A star becomes a one-character group, and a missing
-    optional argument becomes None. Returns None instead of the list if a mandatory argument is missing."""
+    optional argument becomes None. Returns None if a mandatory argument is missing."""
     found: list[Group | None] = []
     for kind in kinds:
         if kind == "s":

@@ -332,8 +332,8 @@ class _Reading:
         return end
 
     def _is_needed(self, end: int) -> bool:
-        """Returns whether a sentence needs its citation for its grammar. This is the case if the citation is the
-        subject or follows a preposition."""
+        """Returns whether a sentence needs its citation for its grammar. A citation is needed if it is the subject or
+        follows a preposition."""
         before = "".join(self.out[-6:])[-60:].rstrip(" \t\n" + _BREAK)
         following = self.text[end : end + 40]
         if following.lstrip(" ~")[:1] in (")", "]", ";") and re.search(r"[(\[;][^()\[\];]{0,20}\Z", before):
