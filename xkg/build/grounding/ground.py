@@ -144,7 +144,7 @@ def candidates(
     limit: int,
 ) -> Candidates:
     """Returns up to `limit` symbols per technique, ranked as in `ground`. If several symbols have nearly the same code,
-    only one of them is returned for all techniques. Raises `EmbeddingError`."""
+    the same one of them is returned for all techniques. Raises `EmbeddingError`."""
     index = BlockIndex(SymbolIndex(codebase))
     queries = technique_queries(techniques, document)
     ranking = Ranking(index, queries, embedder)

@@ -184,7 +184,8 @@ def plain_title(title: str) -> str:
     after = PREPOSITION.match(f" {text[first.end(2) :].strip()} ") if first else None
     if first and (first[2] or (after and words(first[1])[0] in ACTIONS)):
         return ""
-    # Examples are "Line search ($S_2^t$)", "Pre-training (all sites, $n = 156$)" and "Line search for $x^{t+1}$".
+    # Removes the remains of formulas from titles such as "Line search ($S_2^t$)", "Pre-training (all sites, $n = 156$)"
+    # and "Line search for $x^{t+1}$".
     text = re.sub(r"\s?\((?:[^()]{0,60},)?\s?\)", "", text)
     return re.sub(rf"{PREPOSITION.pattern}$", "", f"{text} ", flags=re.IGNORECASE).strip()
 

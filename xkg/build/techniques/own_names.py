@@ -23,7 +23,7 @@ def is_own_name(tree: Tree, name: str, part: Part | None) -> bool:
     The name must contain a proper noun, an abbreviated term or the method's name. Alternatively, the text must use the
     name as a term elsewhere, mostly without "the" or "our"."""
     mine = set(key(name))
-    # "Graph filters for relations" is such a name in a paper on relational graph networks.
+    # In a paper on relational graph networks, "Graph filters for relations" contains the method's name.
     roots = tree.root.keys(tree.shorts) if tree.root is not None else set()
     if any(len(mine & set(k)) >= min(2, len(k)) for k in roots) or any(mine.issuperset(k) for k in tree.longs if k):
         return True

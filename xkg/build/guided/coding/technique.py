@@ -99,8 +99,8 @@ def code_techniques(
     technique with the number done, the total and the name.
 
     One question asks for the code for several techniques, and another question asks for a review of this code. A
-    composite is never asked for before its components and the other techniques that its definition mentions. Finished
-    techniques are stored in the context's folder. Raises the same errors as `Trials`."""
+    question for a composite never comes before the questions for its components and for the other techniques that its
+    definition mentions. Finished techniques are stored in the context's folder. Raises the same errors as `Trials`."""
     planned = _Plan(techniques, located, context)
     names = {t.id: t.name for t in techniques}
     done: dict[str, Coded] = {}
