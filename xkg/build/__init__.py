@@ -1,4 +1,4 @@
-"""Builds a `PaperBundle` from a paper and its repository. Each kind of stage has its own package; `pipeline` runs the
+"""Builds a `PaperBundle` from a paper and its repository. Each kind of stage has its own package. `pipeline` runs the
 stages in order.
 
 May import: llm, embeddings, sandbox, and the layers below these three. This layer does not depend on any database. Code

@@ -24,8 +24,8 @@ from xkg.value import Value
 
 
 class Guard(Protocol):
-    """Refuses papers and repositories (`xkg.build.curation.blacklist_guard`). Each method returns the reason for
-    refusing the paper or repository, or None if it is allowed."""
+    """Refuses papers and repositories (`xkg.build.curation.blacklist_guard`). Each method returns the reason why the
+    paper or repository is refused, or None if it is allowed."""
 
     def paper(self, arxiv_id: str | None, doi: str | None, title: str) -> str | None: ...
     def repository(self, url: str) -> str | None: ...
@@ -40,11 +40,15 @@ class Claims(Protocol):
 
 @dataclass(frozen=True)
 class BuildContext:
-    """The services for a build. Without a `runner`, no code is run, and the highest level is `parsed`. Without
-    `environments`, code can import only the standard library; without `sources`, papers must be files; without a
-    `model`, the build uses only static analysis. If `roots` is set, folders must be under one of the roots. A `guard`
-    refuses papers and repositories, and `claims` determines the id under which a paper is built. `packages` lists
-    requirement lines in addition to the repository's own. If `cpu` is set, CUDA code runs on the CPU."""
+    """Contains the services that a build uses.
+
+    Without a `runner`, no code is run, and the highest level is `parsed`. Without `environments`, code can import only
+    the standard library. Without `sources`, papers must be files. Without a `model`, the build uses only static
+    analysis.
+
+    If `roots` is set, folders must be under one of the roots. A `guard` refuses papers and repositories. `claims`
+    determines the id under which a paper is built. `packages` lists requirement lines in addition to the repository's
+    own. If `cpu` is True, CUDA code runs on the CPU."""
 
     settings: Settings
     embedder: Embedder
@@ -62,7 +66,7 @@ class BuildContext:
 
     @property
     def added(self) -> dict[str, object]:
-        """The options that differ from their defaults, for use in stage keys."""
+        """Returns the options that differ from their defaults. Stage keys include these options."""
         return {**({"added": list(self.packages)} if self.packages else {}), **({"cpu": True} if self.cpu else {})}
 
     def environment(
@@ -72,8 +76,8 @@ class BuildContext:
         written: str | None,
         declared: Sequence[str] = (),
     ) -> Environment:
-        """Like `EnvironmentMaker.make`, with the context's `packages` added. Without `environments`, returns an
-        environment with only the standard library."""
+        """Returns an environment like `EnvironmentMaker.make`, and adds the context's `packages`. If `environments` is
+        None, returns an environment with only the standard library."""
         if self.environments is None:
             return Environment(site=None, hash="")
         added = self.packages
@@ -83,8 +87,8 @@ class BuildContext:
 
 @dataclass(frozen=True)
 class OpenedPaper:
-    """A parsed paper and its repository. `written` is the date of the code (YYYY-MM-DD), if known. `source` contains
-    the JSON values that determine the contents of the paper and the repository."""
+    """Represents a parsed paper and its repository. `written` is the date of the code (YYYY-MM-DD) if it is known.
+    `source` contains the JSON values that determine the contents of the paper and the repository."""
 
     identity: str
     path: Path
@@ -96,8 +100,8 @@ class OpenedPaper:
 
 
 class CodeNodes(Value):
-    """Code for located techniques. `final` is False if another run may reach higher levels, for example because a
-    registry was down."""
+    """Contains the code nodes for the techniques that were located. `final` is False if another run may reach higher
+    levels, for example because a registry was down."""
 
     code: tuple[Code, ...] = ()
     derivations: tuple[Derivation, ...] = ()
@@ -107,7 +111,7 @@ class CodeNodes(Value):
 
 @dataclass(frozen=True)
 class Stopped:
-    """The stage at which a build stopped, and the error that stopped it."""
+    """Contains the stage at which a build stopped, and the error that stopped it."""
 
     stage: str
     error: LanguageModelError
@@ -119,9 +123,9 @@ class Stopped:
 
 @dataclass(frozen=True)
 class Contents:
-    """The results of the stages. `overview` lists the names that the repository's files define; it is empty if the
-    repository's own README is enough. `incomplete` lists the failures, one per line; `stopped` is the stage at which
-    the build ended early; `nothing_in` has the same meaning as in `Paper`."""
+    """Contains the results of the stages. `overview` lists the names that the repository's files define. `overview` is
+    empty if the repository's own README is enough. `incomplete` lists the failures, one per line. `stopped` is the
+    stage at which the build ended early. `nothing_in` has the same meaning as in `Paper`."""
 
     extraction: Extraction
     grounding: Grounding = field(default_factory=Grounding)
@@ -134,7 +138,8 @@ class Contents:
 
 @dataclass(frozen=True)
 class Built:
-    """The bundle for a paper, and a report for each stage. `notes` are messages for the user, one per line."""
+    """Contains the bundle for a paper, and a report for each stage. `notes` contains messages for the user, one per
+    line."""
 
     bundle: PaperBundle
     stages: Sequence[StageReport]

@@ -1,4 +1,4 @@
-"""Processes items concurrently, each item after the items that it depends on."""
+"""Processes items concurrently. Processes each item after the items that it depends on."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -12,8 +12,8 @@ R = TypeVar("R")
 
 
 def each_of(work: Callable[[Item], R], items: Sequence[Item], jobs: int) -> list[R]:
-    """Returns the result of `work` for each item, in order, running at most `jobs` calls at a time. After an
-    `XkgError`, no further item starts, and the error is raised once the running items have finished."""
+    """Returns the result of `work` for each item, in order. Runs at most `jobs` calls at a time. After an `XkgError`,
+    no further item starts, and the error is raised when the running items have finished."""
 
     def attempt(number: int) -> R | XkgError:
         try:
@@ -31,8 +31,8 @@ def each_of(work: Callable[[Item], R], items: Sequence[Item], jobs: int) -> list
 
 
 def waves(items: Sequence[T], needs: Mapping[T, Collection[T]]) -> list[list[T]]:
-    """Groups the items so that each item comes in a later group than everything it needs. Needed names that are not in
-    `items` are ignored."""
+    """Groups the items. Each item is in a later group than everything that it needs. Ignores needed names that are not
+    in `items`."""
     found: list[list[T]] = []
     waiting = list(items)
     while waiting:
@@ -50,10 +50,10 @@ def in_dependency_order(
     ends: Callable[[R], bool] = lambda _: False,
 ) -> dict[T, R]:
     """Returns the result of `work` for every item. At most `jobs` items run at a time, and each item starts as soon as
-    the items that it needs are done. Ties are broken by the order of `items`. `needs` must have no cycle; needed names
+    the items that it needs are done. The order of `items` breaks ties. `needs` must not contain cycles. Needed names
     that are not in `items` are ignored.
 
-    After a result for which `ends` returns true, no further item starts, and only finished items have results. If
+    After a result for which `ends` returns True, no further item starts, and only finished items have results. If
     `work` raises an error, the error is re-raised immediately, without waiting for running items."""
     known = set(items)
     waiting = {item: known.intersection(needs.get(item, ())) for item in dict.fromkeys(items)}

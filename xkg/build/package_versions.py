@@ -1,5 +1,5 @@
-"""Determines the levels of code nodes, and tries package versions from other dates if the versions pinned by the
-repository do not work together."""
+"""Determines the levels of code nodes. If the versions that the repository pins do not work together, tries package
+versions from other dates."""
 
 import re
 import sys
@@ -31,7 +31,8 @@ _FRAME = re.compile(r'^[^\S\n]*+File "([^"]*)", line \d+', re.M)
 
 
 class Checked(Value):
-    """Code nodes with their levels, in the original order. `final` is False if another run may reach a higher level."""
+    """Contains code nodes with their levels, in the original order. `final` is False if another run may reach a higher
+    level."""
 
     code: tuple[Code, ...]
     final: bool
@@ -46,13 +47,13 @@ def check_with_packages(
     requirements: Sequence[str],
     written: str | None,
 ) -> Checked:
-    """Checks code with the packages that it imports, in the versions pinned by the repository or, failing that, from
-    the date `written`.
+    """Checks code with the packages that it imports. The versions are those that the repository pins, or else those
+    from the date `written`.
 
-    Nodes that turn out to need another module at run time are retried with that module's package installed. Nodes that
-    fail inside a package are retried up to three times: without the repository's versions, with the newest versions,
-    and then on the Python version that was current on the date `written`. The last attempt includes nodes that use
-    features removed from their Python version. `make` works like `EnvironmentMaker.make`."""
+    If a node needs another module at run time, it is retried with that module's package installed. If a node fails
+    inside a package, it is retried up to three times: without the repository's versions, with the newest versions, and
+    then on the Python version that was current on the date `written`. The last attempt includes nodes that use features
+    removed from their Python version. `make` works like `EnvironmentMaker.make`."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)
@@ -92,7 +93,7 @@ def _completed(
     make: Callable[[Mapping[str, Sequence[str]]], Environment],
     imports: Mapping[str, Sequence[str]],
 ) -> tuple[tuple[Code, ...], Environment]:
-    """Returns the nodes and their environment, after adding any modules that turned out to be missing at run time."""
+    """Returns the nodes and their environment. Adds any modules that were missing at run time to the environment."""
     completion = Completion(lambda modules: make({**dict.fromkeys(modules, ()), **imports}))
     while failing := [node for node in code if node.evidence[-1].exit_code not in (0, None)]:
         outputs = (node.evidence[-1].output_end for node in failing)
@@ -108,8 +109,8 @@ def _completed(
 
 
 def other_versions(requirements: Sequence[str], written: str | None) -> list[tuple[list[str], str | None, str]]:
-    """Returns alternatives to the versions pinned by the repository: requirement lines, their date, and a
-    description."""
+    """Returns alternatives to the versions that the repository pins. Each alternative contains requirement lines, their
+    date and a description."""
     free = without_versions(requirements)
     others: list[tuple[list[str], str | None, str]] = []
     if free != list(requirements):
@@ -122,14 +123,16 @@ def other_versions(requirements: Sequence[str], written: str | None) -> list[tup
 
 
 def _imports(nodes: Sequence[Code]) -> dict[str, tuple[str, ...]]:
-    """Returns the packages imported by code that parses. Packages that only broken code imports are not fetched."""
+    """Returns the packages that code imports, if the code parses. Packages that only broken code imports are not
+    fetched."""
     sound = [node for node in nodes if check_parsed(node.implementation).level is Level.PARSED]
     used = imported_names(node.implementation for node in sound)
     return {package: used.get(package, ()) for node in sound for package in node.packages}
 
 
 def failed_in_package(node: Code, environment: Environment) -> bool:
-    """Whether an installed package failed, either on import or in a call that raised inside the package."""
+    """Returns whether an installed package failed. The package may have failed on import, or in a call that raised an
+    error inside it."""
     if node.level is not Level.PARSED or not node.evidence or node.evidence[-1].runner is None:
         return False
     evidence = node.evidence[-1]
@@ -140,23 +143,23 @@ def failed_in_package(node: Code, environment: Environment) -> bool:
 
 
 def failed_in_python(node: Code) -> bool:
-    """Whether the code uses a feature that was removed from its Python version, such as `from collections import
-    Mapping`."""
+    """Returns whether the code uses a feature that its Python version no longer has. An example is `from collections
+    import Mapping`."""
     reason = node.evidence[-1].reason if node.evidence else None
     match = _REMOVED_FROM_PYTHON.search(reason or "")
     return match is not None and (match[1] or match[2]) in sys.stdlib_module_names
 
 
 def _some(environment: Environment, nodes: Iterable[Code]) -> str:
-    """Returns names and versions of the packages imported directly by the nodes."""
+    """Returns the names and versions of the packages that the nodes import directly."""
     imported = {package.lower().replace("_", "-") for node in nodes for package in node.packages}
     own = [pin.replace("==", " ") for pin in environment.packages if pin.partition("==")[0].lower() in imported]
     return ", ".join(own or [pin.replace("==", " ") for pin in environment.packages[:6]])
 
 
 def unavailable_packages(code: Sequence[Code], environment: Environment, offered: Collection[str] = ()) -> list[str]:
-    """Returns one line for each reason why packages are unavailable, including the effect. Packages that no code node
-    needs get separate lines, unless these packages were only `offered`."""
+    """Returns a line for each reason why packages are unavailable. Each line includes the effect. Packages that no code
+    node needs get separate lines, unless these packages were only `offered`."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(needing.keys() | (environment.missing.keys() - set(offered))):
@@ -182,7 +185,7 @@ def check_code(
     """Returns the same code nodes with `level` and `evidence` set. Only Python code is run, and only if there is a
     runner. If code is not run, the evidence says so.
 
-    Raises `SandboxUnavailableError` like the runner."""
+    Raises `SandboxUnavailableError` if the runner does."""
 
     def check(candidate: Code) -> Code:
         if candidate.language != "python":

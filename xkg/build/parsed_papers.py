@@ -9,7 +9,7 @@ from xkg.model import Paper
 
 
 def parsed_paper(graph: Path, paper: Paper) -> Document | None:
-    """Returns the text that the offsets in the paper's excerpts refer to, or None if the text is not on this
+    """Returns the text that the offsets in the paper's excerpts refer to. Returns None if the text is not on this
     machine."""
     if paper.source_sha256 is None or paper.pipeline_version is None:
         return None

@@ -1,12 +1,14 @@
-"""Carries over proven code to a newer build of the same paper until the new code reaches the same level."""
+"""Keeps proven code when a paper is built again, until the new code reaches the same level."""
 
 from xkg.model import Level, PaperBundle
 
 
 def with_proven(stored: PaperBundle, built: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:
-    """Returns `built` with code from `stored` for techniques whose new code is missing or has a lower level, and the
-    ids of the code carried over. Only code that ran (`imported` or higher) is carried over, with its evidence, symbols
-    and repository. If `built` lacks the technique, the technique is also carried over."""
+    """Adds code from `stored` to `built` for techniques whose new code is missing or has a lower level. Also returns
+    the ids of this code.
+
+    Keeps only code that ran (`imported` or higher), with its evidence, symbols and repository. If `built` lacks the
+    technique, the technique is also kept."""
     new = {code.technique: code for code in built.code}
     kept = {
         code.technique: code

@@ -8,8 +8,8 @@ from xkg.model import Code, Level, PaperBundle, Technique
 
 
 def pruned(bundle: PaperBundle, min_level: Level | None, *, needs_code: bool = False) -> PaperBundle:
-    """Returns the bundle, with techniques hidden according to the levels of their code. Idempotent. Imported bundles
-    and bundles without a repository are returned unchanged."""
+    """Hides techniques in the bundle according to the levels of their code. Calling this function twice has no further
+    effect. Imported bundles and bundles without a repository are returned unchanged."""
     if bundle.paper.origin != "build" or not bundle.repositories:
         return bundle
     needs_code = needs_code or any(code.test.strip() for code in bundle.code)  # only a model writes tests
@@ -20,15 +20,15 @@ def pruned(bundle: PaperBundle, min_level: Level | None, *, needs_code: bool = F
 def prune(
     techniques: Sequence[Technique], code: Sequence[Code], min_level: Level | None, *, needs_code: bool = False
 ) -> tuple[Technique, ...]:
-    """Returns the techniques in the same order, each with `hidden` set to a reason or None. A technique without code
-    keeps its previous reason, and a doubtful technique remains doubtful.
+    """Returns the techniques in the same order. Sets `hidden` to a reason or None. A technique without code keeps its
+    previous reason, and a doubtful technique remains doubtful.
 
-    A technique is hidden if it has no visible descendant and its code is missing but needed, is below the required
-    level, or was judged to do something else. If `min_level` is None, the required level is the highest level that is
-    possible. That level is `executed`, or `parsed` if there is no sandbox or a package was unavailable
-    (`Evidence.missing`). For languages other than Python, no level is required. Code without a test was extracted from
-    the repository without a model and does not need a level. Static analysis locates only a few techniques, so hiding
-    all other techniques would hide too much."""
+    A technique is hidden if it has no visible descendant and no sufficient code. Code is not sufficient if it is
+    missing but needed, is below the required level, or does something else according to its review. If `min_level` is
+    None, the required level is the highest level that is possible. That level is `executed`, or `parsed` if there is no
+    sandbox or a package was unavailable (`Evidence.missing`). For languages other than Python, no level is required.
+    Code without a test was extracted from the repository without a model and does not need a level. Static analysis
+    locates only a few techniques, so hiding all other techniques would hide too much."""
     by_technique = {c.technique: c for c in code}
     needs_code = needs_code or min_level is not None
     reasons = {t.id: _reason(t, by_technique.get(t.id), min_level, needs_code) for t in techniques}
@@ -50,7 +50,7 @@ def _reason(technique: Technique, code: Code | None, min_level: Level | None, ne
     fidelity = code.evidence[-1].fidelity if code.evidence else None
     if fidelity is not None and fidelity.unrelated is not None:
         return f"its code was judged to do something else: {fidelity.unrelated}"
-    if code.level is Level.CLAIMED:  # the code's sender decided whether to hide the technique
+    if code.level is Level.CLAIMED:  # the sender of the code decided whether to hide the technique
         return technique.hidden
     required = min_level or _highest_feasible(code)
     if code.level.rank >= required.rank:

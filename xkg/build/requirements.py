@@ -1,5 +1,5 @@
-"""Reads a repository's requirements, as plain lines, from every kind of file that may declare requirements. No code is
-run."""
+"""Reads a repository's requirements as plain lines, from every kind of file that may declare requirements. Does not run
+any code."""
 
 import ast
 import configparser
@@ -18,14 +18,14 @@ from packaging.requirements import InvalidRequirement, Requirement
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.packages.toml_text import read_toml
 
-# A conda match specification: channel::name, version, build.
+# Matches a conda specification, which consists of a channel and name, a version and a build.
 _CONDA = re.compile(r"^(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)\s*([=<>!~][^\s]*)?(?:\s+\S+)?$")
-# A package file in a channel, as printed by `conda list --explicit`.
+# Matches a package file in a channel, as printed by `conda list --explicit`.
 _CONDA_FILE = re.compile(
     r"\S{1,300}/(?:linux|osx|win|noarch)[\w-]{0,20}/([A-Za-z0-9][\w.-]{0,100})-([^-/\s]{1,60})-([^-/\s]{1,60})"
     r"\.(?:conda|tar\.bz2)(?:#\w+)?"
 )
-# Names in conda's channels that the registry lacks or uses for a different package.
+# Names in conda's channels that the registry does not have, or uses for a different package.
 _CONDA_NAMES = {
     "opencv": "opencv-python",
     "pip": None,
@@ -37,7 +37,7 @@ _CONDA_NAMES = {
     "pytorch-gpu": "torch",
     "pyg": "torch-geometric",
 }
-# The readers raise these errors if a file's content does not match its name, or is nested too deeply.
+# Parsers raise these errors if a file's content does not match its name, or is nested too deeply.
 _NOT_OF_ITS_KIND = (
     ValueError, SyntaxError, RecursionError, MemoryError, configparser.Error, yaml.YAMLError, AttributeError, TypeError,
 )  # fmt: skip
@@ -60,12 +60,12 @@ _INCLUDED = re.compile(r"^[ \t]*+(-r|--requirement|-e|--editable)[ \t=]*+([^\s#;
 
 
 def is_readme(path: str) -> bool:
-    """Whether a path is the repository's README."""
+    """Returns whether a path is the repository's README."""
     return bool(_README.match(path))
 
 
 def states_requirements(path: str) -> bool:
-    """Whether the file at this path may declare packages needed by the code."""
+    """Returns whether the file at this path may declare packages that the code needs."""
     folder, _, name = path.rpartition("/")
     stem, dot, ending = name.rpartition(".")
     if name in _PROJECTS or name == "Pipfile" or _is_lock(name) or is_readme(path):
@@ -79,29 +79,32 @@ def states_requirements(path: str) -> bool:
 
 
 class Requirements(NamedTuple):
-    """A repository's requirements. `lines` come from all files that declare requirements. `declared` lists the runtime
-    requirements from its outermost files, excluding extras, development groups and packages that appear only in a lock
-    file."""
+    """Represents a repository's requirements. `lines` come from all files that declare requirements. `declared` lists
+    the runtime requirements from the outermost files. `declared` excludes extras, development groups and packages that
+    appear only in a lock file."""
 
     lines: list[str]
     declared: list[str]
 
 
 class _Aside(NamedTuple):
-    """An entry that is not needed at run time, from an extra, a development group, a lock file or a conda export."""
+    """Represents an entry that is not needed at run time. The entry comes from an extra, a development group, a lock
+    file or a conda export."""
 
     entry: object
 
 
 def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> Requirements:
-    """Returns the requirements in `files` (path → text). Outermost files come first, test and documentation files come
-    last, and lock files precede other files in the same folder. A package from a git repository is returned as `name @
-    git+…` or `git+…`. Options and paths are omitted, and files that do not parse are ignored. `mark` is called with the
-    path of each file. A project's required Python version becomes a `python` line, which is not treated as declared.
+    """Returns the requirements in `files`, which maps paths to texts.
 
-    Supported files: `requirements*.txt` and `.in` plus the files they include, `pyproject.toml` (PEP 621, PEP 735 and
-    Poetry), `setup.cfg`, literal lists in `setup.py`, conda's `environment.yml`, exports, lists of files and locks,
-    `Pipfile`, lock files from uv, Poetry and Pipenv, and `pip install` in a README."""
+    Outermost files come first, test and documentation files come last, and lock files precede other files in the same
+    folder. A package from a git repository is returned as `name @ git+…` or `git+…`. Omits options and paths, and
+    ignores files that do not parse. `mark` is called with the path of each file. A project's required Python version
+    becomes a `python` line, which does not count as declared.
+
+    Supports `requirements*.txt` and `.in` with the files that they include, `pyproject.toml` (PEP 621, PEP 735 and
+    Poetry), `setup.cfg` and literal lists in `setup.py`. Also supports conda's `environment.yml`, exports, lists of
+    files and locks, `Pipfile`, lock files from uv, Poetry and Pipenv, and `pip install` in a README."""
     lines: dict[str, None] = {}
     for_use: dict[str, list[str]] = {}
     for path in sorted(files, key=_order):
@@ -120,9 +123,10 @@ def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = la
 
 
 def declared_packages(files: Mapping[str, str]) -> frozenset[str]:
-    """Returns top-level import names of a repository's own packages in lower case, as declared in `files` (path →
-    text): `setup.py` (literals), `setup.cfg`, `pyproject.toml` (PEP 621, setuptools, Poetry, Flit, Hatch). The
-    project's name is also included. Files that do not parse are ignored."""
+    """Returns the top-level import names of a repository's own packages in lower case.
+
+    `files` maps paths to texts. The names come from `setup.py` (literals), `setup.cfg` and `pyproject.toml` (PEP 621,
+    setuptools, Poetry, Flit, Hatch). Includes the project's name. Ignores files that do not parse."""
     readers: dict[str, Callable[[str], Iterable[object]]] = {
         "pyproject.toml": _names_in_pyproject,
         "setup.cfg": _names_in_setup_cfg,
@@ -141,8 +145,8 @@ def _order(path: str) -> tuple[bool, int, bool, str]:
 
 
 def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> list[str]:
-    """Returns the requirement lines from the outermost files that contain any, starting with the usual file names. If
-    there are no such files, returns the lines from the README."""
+    """Returns the requirement lines from the outermost files that contain any. Files with the usual names come first.
+    If there are no such files, returns the lines from the README."""
     candidates = [path for path in for_use if not _ASIDE.search(path) and not is_readme(path)]
     for _, beside in groupby(candidates, key=lambda path: path.count("/")):
         paths = list(beside)
@@ -155,7 +159,8 @@ def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> lis
 
 
 def _with_included(paths: Iterable[str], files: Mapping[str, str]) -> list[str]:
-    """Returns the files, plus the files included with `-r` and the files from projects installed with `-e`."""
+    """Returns the files, the files that they include with `-r`, and the files from projects that they install with
+    `-e`."""
     found: dict[str, None] = {}
     waiting = list(paths)
     while waiting:
@@ -181,7 +186,7 @@ def _is_lock(name: str) -> bool:
 
 
 def without_versions(lines: Iterable[str]) -> list[str]:
-    """Returns the lines reduced to package names; lines with a URL are unchanged."""
+    """Reduces the lines to package names. Lines with a URL are unchanged."""
     bare_lines: dict[str, None] = {}
     for line in lines:
         bare = re.match(r"([A-Za-z0-9][\w.-]*)(\[[^\]]*\])?(?=\s*($|[<>=!~;(,]|--))[^;]*(;.*)?", line)
@@ -217,7 +222,7 @@ def _reader(name: str) -> Callable[[str], Iterable[object]]:
 
 def _text(text: str) -> Iterator[object]:
     for line in text.replace("\\\n", " ").splitlines():
-        if re.match(r"\s*+\w[\w.-]*+\s*+=(?!=)", line):  # conda list --export
+        if re.match(r"\s*+\w[\w.-]*+\s*+=(?!=)", line):  # the format of `conda list --export`
             yield from _conda_entry(line)
         elif match := _CONDA_FILE.fullmatch(line.strip()):
             yield from _conda_entry("{}={}={}".format(*match.groups()))
@@ -249,7 +254,7 @@ def _pipfile(text: str) -> Iterator[object]:
 
 
 def _python(specifier: str) -> Iterator[_Aside]:
-    """Yields a requirement on the Python version. The patch number of an exact version is ignored."""
+    """Yields a requirement on the Python version. Ignores the patch number of an exact version."""
     specifier = re.sub(r"^={2,3} {0,3}(\d{1,3}\.\d{1,3})(\.[\d*]{1,4}){0,3}$", r"==\1.*", specifier.strip())
     if re.search(r"\d", specifier):
         yield _Aside(f"python{specifier}")
@@ -274,8 +279,8 @@ def _pyproject(text: str) -> Iterator[object]:
 
 
 def _tables(packages: Mapping[str, Any]) -> Iterator[object]:
-    """Yields dependencies in the form used by Poetry and Pipenv: `name = "version"`, `name = {version = …}` or `name =
-    {git = …}`."""
+    """Yields dependencies in the format of Poetry and Pipenv, such as `name = "version"`, `name = {version = …}` or
+    `name = {git = …}`."""
     for name, value in packages.items():
         if isinstance(value, dict) and isinstance(value.get("git"), str):
             yield f"{name} @ git+{value['git']}"
@@ -328,8 +333,7 @@ def _setup_py(text: str) -> Iterator[object]:
 
 
 class _Plain(yaml.SafeLoader):  # type: ignore[misc]
-    """A loader that refuses aliases, because a few lines with aliases can expand to more values than fit into
-    memory."""
+    """Loads YAML and refuses aliases. A few lines with aliases can expand to more values than fit into memory."""
 
     def compose_node(self, parent: object, index: object) -> object:
         if self.check_event(yaml.AliasEvent):
@@ -341,7 +345,7 @@ def _conda(text: str) -> Iterator[object]:
     if len(text) > _LONGEST_YAML:
         raise ValueError(f"YAML of {len(text):,} characters is too long for a real environment file")
     loaded = yaml.load(text, _Plain)
-    if isinstance(loaded, str):  # conda list --export
+    if isinstance(loaded, str):  # the format of `conda list --export`
         yield from _text(text)
         return
     for entry in loaded.get("dependencies", ()):
@@ -352,8 +356,8 @@ def _conda(text: str) -> Iterator[object]:
 
 
 def _conda_entry(entry: str) -> Iterator[object]:
-    """Yields the requirement for a conda entry. An exact build string means that the entry is from an export, which
-    also lists indirect dependencies and system libraries."""
+    """Yields the requirement for a conda entry. An exact build string shows that the entry is from an export. Exports
+    also list indirect dependencies and system libraries."""
     if not (match := _CONDA.match(entry.strip())):
         return
     name, version = _CONDA_NAMES.get(match[1].lower(), match[1]), match[2] or ""
@@ -369,7 +373,7 @@ def _conda_entry(entry: str) -> Iterator[object]:
 
 
 def _conda_version(version: str) -> str:
-    """Converts conda's `=1.2` (any 1.2) and `=1.2=build` to a specifier, or '' if there is no equivalent."""
+    """Converts conda's `=1.2` (any 1.2) and `=1.2=build` to a specifier. Returns '' if there is no equivalent."""
     if match := re.fullmatch(r"=?=(\d[\w.]*)(\.\*)?(=[^=]*)?", version):
         exact = version.startswith("==") and not match[2]
         return f"=={match[1]}" if exact else f"=={match[1]}.*"

@@ -1,5 +1,5 @@
-"""Stores stage outputs on disk. A rerun resumes at the last unfinished stage and repeats only stages whose inputs
-changed."""
+"""Stores the outputs of stages on disk. A rerun resumes at the last unfinished stage and repeats only stages whose
+inputs changed."""
 
 import hashlib
 import json
@@ -22,18 +22,19 @@ from xkg.value import Value
 T = TypeVar("T", bound=BaseModel)
 R = TypeVar("R")
 
-# {"sha256": "…", "output": …}: the digest of the output's bytes, and the output itself.
+# A stored file has the form {"sha256": "…", "output": …}, where `sha256` is the digest of the output's bytes.
 _OUTPUT = b'", "output": '
 
-# Files and folders in xkg/ that determine the output of a stage; a test compares this list with the imports of `build`.
+# These files and folders in xkg/ determine the output of a stage. A test compares this list with the imports of
+# `build`.
 DECIDING = ("model.py", "value.py", "fusion.py", "text", "embeddings", "sandbox", "build")
-# Prompts (.md) are versioned separately.
+# Prompts (.md) have a separate version.
 DECIDING_FILES = (".py", ".toml", ".txt", ".json", ".npz")
 
 
 class StageReport(Value):
-    """A report on one stage of a build: its wall time in seconds, whether its output was reused, and a summary of the
-    output."""
+    """Reports on one stage of a build. The report contains the elapsed time in seconds, a summary of the output, and
+    whether the output was reused."""
 
     name: str
     seconds: float
@@ -46,7 +47,7 @@ class StageReport(Value):
 
 
 class Progress(Value):
-    """A stage's progress through a paper's techniques; `about` is the technique that just finished."""
+    """Reports a stage's progress through a paper's techniques. `about` is the technique that was just finished."""
 
     stage: str
     done: int
@@ -58,7 +59,7 @@ class Progress(Value):
 
 
 class Begun(Value):
-    """The start of a stage, or of its work on the technique `about`."""
+    """Reports the start of a stage, or of its work on the technique `about`."""
 
     stage: str
     about: str = ""
@@ -71,28 +72,29 @@ Event = StageReport | Progress | Begun
 
 
 def installed(environment: Environment) -> tuple[str, bool]:
-    """Returns the summary of an environment, in the format expected by `StageCache.timed`."""
+    """Returns the summary of an environment in the format of `StageCache.timed`."""
     missing = f", {len(environment.missing)} unavailable" if environment.missing else ""
     return f"{len(environment.packages)} packages{missing}", False
 
 
 def level_counts(levels: Iterable[Level]) -> dict[Level, int]:
-    """Returns the number of code nodes at each level, highest level first. Levels without nodes are omitted."""
+    """Returns the number of code nodes at each level, highest level first. Omits levels without nodes."""
     counts = Counter(levels)
     return {level: counts[level] for level in reversed(Level) if counts[level]}
 
 
 def levels(code: Sequence[Code]) -> str:
-    """Returns a summary of the code nodes by level, with the number of nodes that differ from the paper."""
+    """Summarizes the code nodes by level. Includes the number of nodes that differ from the paper."""
     counts = ", ".join(f"{n} {level}" for level, n in level_counts(c.level for c in code).items()) or "no code nodes"
     departing = sum(any(not each.component for each in c.departures) for c in code)
     return counts + (f" ({departing} with departures from the paper)" if departing else "")
 
 
 def pipeline_version() -> str:
-    """Returns 12 hex digits computed from the source of every module and table that a stage's output depends on, so
-    that outputs are never reused after the code changes. Prompts have a separate identity (`LanguageModel.identity`),
-    which the guided stages add to their inputs."""
+    """Returns 12 hex digits computed from the source of every module and table that a stage's output depends on.
+    Therefore, outputs are never reused after the code changes.
+
+    Prompts have a separate identity (`LanguageModel.identity`), which the guided stages add to their inputs."""
     return sources_version(DECIDING)
 
 
@@ -109,8 +111,8 @@ def sources_version(places: tuple[str, ...]) -> str:
 
 
 class StageCache:
-    """The stage outputs for one paper, stored in one folder, with a report for each stage. `notify` is called when a
-    stage starts or ends."""
+    """Caches the outputs of stages for one paper. Stores them in one folder, with a report for each stage. `notify` is
+    called when a stage starts or ends."""
 
     def __init__(self, folder: Path, notify: Callable[[Event], None] = lambda _: None) -> None:
         self.folder = folder
@@ -128,12 +130,12 @@ class StageCache:
         keep: Callable[[T], bool] = lambda _: True,
         version: str | None = None,
     ) -> T:
-        """Returns the stage's output for these inputs. The output is read from disk if it is stored there, and
-        otherwise computed and stored.
+        """Returns the stage's output for these inputs. Reads the output from disk if it is stored there. Otherwise,
+        computes and stores it.
 
-        `inputs` are JSON values that determine the output. `keep` returns whether an output may be reused. For example,
-        an output may not be reused if a registry was down. `version` identifies the code that determines the output;
-        the default is the whole pipeline. Raises `StoreError` if the folder cannot be written."""
+        `inputs` contains the JSON values that determine the output. `keep` returns whether an output may be reused. For
+        example, an output may not be reused if a registry was down. `version` identifies the code that determines the
+        output. By default, this is the whole pipeline. Raises `StoreError` if the folder cannot be written."""
         path = self.folder / f"{name}-{stage_key(inputs, version)}.json"
         reused = True
 
@@ -150,7 +152,7 @@ class StageCache:
         return self.timed(name, produce, lambda output: (summary(output), reused))
 
     def timed(self, name: str, work: Callable[[], R], describe: Callable[[R], tuple[str, bool]]) -> R:
-        """Runs `work` and reports its time, excluding the time of any stages reported inside it."""
+        """Runs `work` and reports its time. Excludes the time of any stages reported inside it."""
         self._notify(Begun(stage=name))
         started, before = time.perf_counter(), len(self.reports)
         result = work()
@@ -160,7 +162,7 @@ class StageCache:
         return result
 
     def retain(self, name: str, key: str, output: BaseModel) -> None:
-        """Stores a value for readers of the graph; the stages do not use it. Raises `StoreError` like `stage`."""
+        """Stores a value for readers of the graph. The stages do not use it. Raises `StoreError` like `stage`."""
         path = self.folder / f"{name}-{key}.json"
         if not path.exists():
             _write(path, output)
@@ -197,12 +199,13 @@ def document_key(source_sha256: str, pipeline: str) -> str:
 
 
 def folder_name(identity: str) -> str:
-    """Returns a readable prefix of an id followed by its hash, valid as a file name on any file system."""
+    """Returns a readable prefix of an id, followed by the id's hash. The result is a valid file name on any file
+    system."""
     return f"{slug(identity)[:48]}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def stage_key(inputs: Mapping[str, object], version: str | None = None) -> str:
-    """Returns 16 hex digits computed from the inputs and the code version, by default the pipeline's."""
+    """Returns 16 hex digits computed from the inputs and the code version. The default version is the pipeline's."""
     text = json.dumps({**inputs, "pipeline": version or pipeline_version()}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -215,14 +218,14 @@ def _read(path: Path, kind: type[T]) -> T | None:
     try:
         head, _, data = path.read_bytes().removesuffix(b"}").partition(_OUTPUT)
         return kind.model_validate_json(data) if head == _head(data) else None
-    except (FileNotFoundError, ValidationError):  # missing, or in an old format: recompute
+    except (FileNotFoundError, ValidationError):  # if the file is missing or has an old format, recompute the output
         return None
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}; fix the file, or delete its folder") from error
 
 
 def _write(path: Path, output: BaseModel) -> None:
-    # ASCII preserves any text from a paper, including surrogates.
+    # ASCII can represent any text from a paper, including surrogates.
     data = json.dumps(output.model_dump(mode="python"), default=str).encode("ascii")
     try:
         private_folder(path.parent)

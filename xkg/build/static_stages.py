@@ -1,4 +1,4 @@
-"""The stages of a build without a language model: static analysis only."""
+"""Runs the stages of a build without a language model, using only static analysis."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ from xkg.sandbox.select import limits_for
 
 
 def static_stages(opened: OpenedPaper, context: BuildContext) -> Contents:
-    """Extracts, grounds, modularizes and checks, storing the output of each stage. Raises anything that these stages
-    raise, plus `InputError` if the paper is not in English."""
+    """Extracts, grounds, modularizes and checks. Stores the output of each stage. Raises the same errors as these
+    stages, and `InputError` if the paper is not in English."""
     cache, document, codebase = opened.cache, opened.document, opened.codebase
     if not is_english(document):
         raise InputError(
@@ -59,7 +59,7 @@ def describe_extraction(extraction: Extraction) -> str:
 
 
 def describe_grounding(grounding: Grounding, techniques: int) -> str:
-    """Returns a short description of a grounding: the number of located techniques, and of techniques with only
+    """Returns a short description of a grounding, with the number of located techniques and of techniques with only
     doubtful locations."""
     doubtful = len(grounding.doubtful - set(grounding.primaries))
     located = f"{len(grounding.primaries)} of {techniques} techniques located"

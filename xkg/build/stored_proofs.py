@@ -1,5 +1,7 @@
-"""Stores the proof for each code node, keyed by everything that determines the proof. A resumed build or verification
-does not rerun the code, even with a newer xkg, unless the code that produces proofs changed."""
+"""Stores the proof for each code node, keyed by everything that determines the proof.
+
+A resumed build or verification does not rerun the code. Even a newer xkg does not rerun it, unless the code that
+produces proofs has changed."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -11,7 +13,7 @@ from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import MUTATION_SECONDS, Proof
 from xkg.sandbox.runner import Environment, Limits, Runner
 
-# Files and folders in xkg/ that determine a proof; a test compares this list with the imports of `sandbox.evidence`.
+# These files and folders in xkg/ determine a proof. A test compares this list with the imports of `sandbox.evidence`.
 PROVING = (
     "model.py",
     "value.py",
@@ -21,7 +23,7 @@ PROVING = (
     "sandbox/runner.py",
     "sandbox/select.py",
 )
-# Causes that may be due to a temporary load on the machine.
+# A temporary load on the machine can lead to these causes.
 _PASSING = frozenset((Cause.KILLED, Cause.TIME, Cause.NOT_SETTLED))
 
 
@@ -36,12 +38,12 @@ def stored_proof(
     prove: Callable[[], Proof],
     keep: Callable[[], bool] = lambda: True,
 ) -> Proof:
-    """Returns the proof for a node with its proven `components` (modules). The proof is read from `folder` under `name`
-    or, if it is not stored there, created by `prove`.
+    """Returns the proof for a node with its proven `components`, which are modules. Reads the proof from `folder` under
+    `name`. If it is not stored there, `prove` creates it.
 
     Only proofs that depend on the code alone are stored. A proof is not stored if its run was killed or timed out, if a
-    later attempt may complete its environment, or if `keep` returns False afterwards. Raises anything that `prove`
-    raises, plus `StoreError` if the folder cannot be written."""
+    later attempt may complete its environment, or if `keep` returns False afterwards. Raises the same errors as
+    `prove`, and `StoreError` if the folder cannot be written."""
     return StageCache(folder).stage(
         name,
         {

@@ -24,8 +24,8 @@ from xkg.value import Value
 
 
 class NodeResult(Value):
-    """The result for one code node: its level `before` and now, the cause that limits the level, and the packages
-    (name==version) in its environment."""
+    """Contains the result for one code node. The fields are the level `before` and now, the cause that limits the
+    level, and the packages (name==version) in the environment."""
 
     code: str
     before: Level
@@ -52,15 +52,15 @@ def verify(
     only: Set[str] | None = None,
     notify: Callable[[NodeResult], None] = lambda _: None,
 ) -> list[NodeResult]:
-    """Proves every code node in these papers, or the nodes with ids in `only`, `jobs` at a time. Results are in the
-    order of the nodes, and `notify` is called with each result as it arrives. A composite runs after its components,
-    because only the lines outside its `tested` components count for its level. A component that is not rerun keeps its
-    last level.
+    """Proves every code node in these papers, or the nodes with ids in `only`. Proves `jobs` nodes at a time. Returns
+    the results in the order of the nodes, and calls `notify` with each result as it arrives. A composite runs after its
+    components, because only the lines outside its `tested` components count for its level. A component that is not
+    rerun keeps its last level.
 
     Results are stored in `folder` until `forget` is called, so that a killed run can resume. A result is not stored if
     the proof is unsettled, if the run was killed or timed out, or if a registry was down. An unsettled node keeps its
     earlier level if that is higher. After an interrupt, running proofs finish but are not stored. Raises
-    `SandboxUnavailableError` like the runner, `PackagesError`, and `StoreError` if a folder cannot be written."""
+    `SandboxUnavailableError` if the runner does, `PackagesError`, and `StoreError` if a folder cannot be written."""
     by_id = {code.id: code for bundle in bundles for code in bundle.code}
     chosen = [
         bundle.model_copy(update={"code": tuple(code for code in bundle.code if only is None or code.id in only)})
@@ -112,7 +112,7 @@ def verify(
 
 
 def _stands(result: NodeResult | None, code: Code) -> bool:
-    """Whether code is `tested`, judging by its new result, or by its stored level if it was not rerun."""
+    """Returns whether code is `tested` according to its new result. If it was not rerun, its stored level decides."""
     if result is None:
         return code.level.rank >= Level.TESTED.rank
     return result.level.rank >= Level.TESTED.rank and result.cause is Cause.PASSES
@@ -137,8 +137,8 @@ def _parts(bundles: Sequence[PaperBundle]) -> dict[str, list[str]]:
 
 
 def apply(bundle: PaperBundle, evidence: Mapping[str, Evidence], min_level: Level | None) -> PaperBundle:
-    """Returns the bundle with this evidence and its levels, keyed by code id; other nodes are unchanged. A built bundle
-    is pruned again, as in the build; an imported bundle is never pruned."""
+    """Returns the bundle with this evidence, which is keyed by code id, and with the resulting levels. Other nodes are
+    unchanged. A built bundle is pruned again, as in the build. An imported bundle is never pruned."""
     code = tuple(
         node.model_copy(update={"level": evidence[node.id].level, "evidence": (evidence[node.id],)})
         if node.id in evidence
@@ -149,7 +149,7 @@ def apply(bundle: PaperBundle, evidence: Mapping[str, Evidence], min_level: Leve
 
 
 def newer_evidence(stored: PaperBundle, built: PaperBundle) -> dict[str, Evidence]:
-    """Returns evidence that stored nodes received from a verification after the build, keyed by code id."""
+    """Returns the evidence that stored nodes received from a verification after the build, keyed by code id."""
     built_at = {node.id: node.evidence[-1].checked_at or "" for node in built.code if node.evidence}
     return {
         node.id: node.evidence[-1]
@@ -162,8 +162,8 @@ def newer_evidence(stored: PaperBundle, built: PaperBundle) -> dict[str, Evidenc
 
 
 def forget(folder: Path, codes: Iterable[str]) -> None:
-    """Removes the stored results for these nodes. Called after publication, so that the next run proves these nodes
-    again."""
+    """Removes the stored results for these nodes. Call this function after publication, so that the next run proves
+    these nodes again."""
     for code in codes:
         shutil.rmtree(_folder(folder, code), ignore_errors=True)
         with suppress(OSError):  # other nodes in the paper may still have results
@@ -173,11 +173,11 @@ def forget(folder: Path, codes: Iterable[str]) -> None:
 def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | None) -> Mapping[str, Environment]:
     """Returns the environment for each code node, keyed by its id.
 
-    A node that has run before gets the same packages again, if all of them were, and still are, available. Papers with
-    user-specified packages get a separate environment. All other papers share one environment for all their imports.
-    The shared environment may lack a package because of a conflict, or because all packages together are too large. If
-    the package can be installed alone, the papers that import it get a separate environment, provided that fewer
-    packages are missing there."""
+    A node that has run before gets the same packages again if all of them were available then and still are. Papers
+    with user-specified packages get a separate environment. All other papers share one environment for all their
+    imports. The shared environment may lack a package because of a conflict, or because all packages together are too
+    large. If the package can be installed alone, the papers that import it get a separate environment, provided that
+    fewer packages are missing there."""
     nodes = [code for bundle in bundles for code in bundle.code]
     nothing = Environment(site=None, hash="")
     if maker is None:
@@ -202,7 +202,7 @@ def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | N
         added = papers[paper].packages
         if added:
             environment = maker.make(imports[paper], added, None, added)
-        # Check modules one by one, because a second environment that lacks the same packages would waste gigabytes.
+        # Modules are checked one by one. A second environment that lacks the same packages would waste gigabytes.
         absent = () if added else imports[paper].keys() & shared.missing.keys()
         if len(imports) > 1 and any(not maker.make([name]).missing for name in sorted(absent)):
             own = maker.make(imports[paper])
@@ -225,7 +225,7 @@ def _for_paper(environment: Environment, paper: Paper) -> Environment:
 
 
 def cause_counts(results: Iterable[NodeResult]) -> dict[Cause, int]:
-    """Returns the number of results for each cause, in the order of `Cause`; causes without results are omitted."""
+    """Returns the number of results for each cause, in the order of `Cause`. Omits causes without results."""
     counts = Counter(result.cause for result in results)
     return {cause: counts[cause] for cause in Cause if counts[cause]}
 
@@ -238,8 +238,8 @@ def _settled(proof: Proof, code: Code) -> Evidence:
 
 
 def _with_fidelity(evidence: Evidence, code: Code) -> Evidence:
-    """Returns the evidence, with fidelity and repairs copied from the code's earlier evidence, because a run does not
-    measure these two."""
+    """Copies fidelity and repairs from the code's earlier evidence to this evidence, because a run does not measure
+    them."""
     before = code.evidence[-1] if code.evidence and code.level is not Level.CLAIMED else None
     if before is None or before.fidelity is None:
         return evidence

@@ -1,3 +1,3 @@
-"""Parses a repository into a `Codebase`: the symbols, imports and calls in every supported language.
+"""Parses a repository into a `Codebase`, which contains the symbols, imports and calls in every supported language.
 
 May import: repositories, and any layer below `build`."""

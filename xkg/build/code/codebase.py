@@ -1,4 +1,4 @@
-"""The data model for a parsed repository (`Codebase`). `parse_repository` creates a codebase for grounding and
+"""Defines `Codebase`, the data model for a parsed repository. `parse_repository` creates a codebase for grounding and
 slicing."""
 
 from typing import Literal
@@ -24,9 +24,11 @@ def comment_mark(language: LanguageName) -> CommentMark:
 
 
 class Import(Value):
-    """One name bound by an import statement. `import a.b as c` has name "c", module "a.b" and attribute None; `from .m
-    import f as g` has name "g", module ".m" and attribute "f"; `from m import *` has name "*" and attribute "*".
-    `target` is the path inside the repository that `module` resolves to, or None for modules outside it."""
+    """Represents one name bound by an import statement.
+
+    `import a.b as c` has name "c", module "a.b" and attribute None. `from .m import f as g` has name "g", module ".m"
+    and attribute "f". `from m import *` has name "*" and attribute "*". `target` is the path that `module` refers to,
+    or None for modules outside the repository."""
 
     name: str
     module: str
@@ -36,7 +38,7 @@ class Import(Value):
 
 
 class SourceSymbol(Value):
-    """A symbol with its documentation and comments, and the id of the enclosing symbol."""
+    """Represents a symbol with its documentation, its comments and the id of the enclosing symbol."""
 
     symbol: Symbol
     docstring: str = ""
@@ -45,9 +47,11 @@ class SourceSymbol(Value):
 
 
 class Module(Value):
-    """A parsed source file. `broken` means that the parser reported errors (Python 2, truncated files), so symbols may
-    be missing. For a notebook, `text` is the concatenation of its code cells, and line numbers refer to that text.
-    `imports` are filled in for Python only."""
+    """Represents a parsed source file. `broken` is True if the parser reported errors, for example because of Python 2
+    or a truncated file. Symbols may be missing from a broken file.
+
+    For a notebook, `text` is the concatenation of its code cells, and line numbers refer to that text. `imports` is
+    filled in for Python only."""
 
     path: str
     text: str
@@ -62,12 +66,12 @@ SkipReason = Literal[
     "binary", "generated", "vendored", "submodule", "lfs-pointer", "too-large", "other-language", "unreadable", "link",
     "broken-notebook", "too-slow", "out-of-memory", "crashed",
 ]  # fmt: skip
-# Reasons that mean the parsing process died on a file.
+# These reasons mean that the parsing process died while it parsed a file.
 DEADLY: frozenset[SkipReason] = frozenset({"too-slow", "out-of-memory", "crashed"})
 
 
 class Skipped(Value):
-    """Files that were not parsed, grouped by reason, with a few examples."""
+    """Counts files that were not parsed for the same reason, and gives a few examples."""
 
     reason: SkipReason
     count: int
@@ -75,9 +79,9 @@ class Skipped(Value):
 
 
 class Codebase(Value):
-    """`files` lists every path in the commit. `requirements` and `declared` come from `read_requirements`. `roots` are
-    the folders that the repository imports under its own name (see `root_packages`). `settings` are the values in the
-    repository's configuration files."""
+    """Represents a parsed repository. `files` lists every path in the commit. `requirements` and `declared` come from
+    `read_requirements`. `roots` contains the folders that the repository imports under its own name (see
+    `root_packages`). `settings` contains the values in the repository's configuration files."""
 
     repository: Repository
     files: tuple[str, ...] = ()
@@ -98,18 +102,19 @@ class Codebase(Value):
         return next(m for m in self.modules if m.path == symbol.path)
 
     def source(self, symbol: Symbol) -> str:
-        """Returns a symbol's lines in its file."""
+        """Returns the lines of a symbol in its file."""
         return "\n".join(self.module(symbol).text.split("\n")[symbol.start_line - 1 : symbol.end_line])
 
 
-# Maximum number of symbols that cover a line, on average. Usually, a module, a class and a method cover each line.
+# The maximum number of symbols that cover a line, on average. In most files, a module, a class and a method cover each
+# line.
 _MOST_COVERED = 50
 _FREE_CHARACTERS = 100_000
 
 
 def is_tangled(module: Module) -> bool:
-    """Whether so many symbols are nested or share lines that the file cannot be hand-written. Processing such a file
-    symbol by symbol would take quadratic time."""
+    """Returns whether a file cannot be hand-written because too many symbols are nested or share lines. Processing such
+    a file symbol by symbol would take quadratic time."""
     ends = [0]
     for line in module.text.split("\n"):
         ends.append(ends[-1] + len(line) + 1)

@@ -1,8 +1,9 @@
-"""Sketches of code bodies: 64 hexadecimal digits each, used to estimate how similar two bodies are.
+"""Computes fingerprints of code bodies, from which the similarity of two bodies can be estimated. A fingerprint has 64
+hexadecimal digits.
 
-MinHash (Broder, "On the resemblance and containment of documents", SEQUENCES 1997) over runs of three tokens, keeping
-four bits of each minimum (Li and König, "b-Bit minwise hashing", WWW 2010). Comments, docstrings and layout are
-ignored."""
+Uses MinHash (Broder, "On the resemblance and containment of documents", SEQUENCES 1997) on runs of three tokens, and
+keeps four bits of each minimum (Li and König, "b-Bit minwise hashing", WWW 2010). Ignores comments, docstrings and
+layout."""
 
 import re
 import zlib
@@ -16,7 +17,7 @@ from xkg.build.code.codebase import CommentMark, Module, comment_mark
 
 DIGITS = 64
 _RUN = 3
-# Shorter bodies ("return self.x") are often similar by chance.
+# Shorter bodies, such as "return self.x", are often similar by chance.
 _FEWEST_RUNS = 12
 
 _REST = rb"""
@@ -34,8 +35,8 @@ _SEEDS = np.random.default_rng(1997).integers(1, 2**63, size=DIGITS, dtype=np.ui
 
 
 def fingerprinted(module: Module) -> Module:
-    """Returns the module with `fingerprint` set for every symbol except constants. Fingerprints of very short bodies
-    are ''."""
+    """Returns the module with `fingerprint` set for every symbol except constants. The fingerprint of a very short body
+    is ''."""
     runs, lines = _runs(module)
     symbols = list(module.symbols)
     spans: dict[int, tuple[int, int]] = {}
@@ -51,13 +52,14 @@ def fingerprinted(module: Module) -> Module:
 
 
 def similarity(one: str, other: str) -> float:
-    """Estimates the Jaccard similarity of two bodies' token runs, in [0, 1]; the standard deviation is at most 0.07."""
+    """Estimates the Jaccard similarity of two bodies' token runs, which is between 0 and 1. The standard deviation is
+    at most 0.07."""
     equal: float = sum(map(eq, one, other)) / DIGITS
     return max(0.0, (equal - 1 / 16) / (15 / 16))
 
 
 def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Returns hashes of the runs that start at each token, and each token's line (1-based)."""
+    """Returns a hash of the run that starts at each token, and the 1-based line of each token."""
     pattern = _TOKENS[comment_mark(module.language)]
     text = module.text.encode("utf-8", "surrogatepass")
     starts, hashes = [], []
@@ -75,8 +77,10 @@ def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
 
 
 def _sketches(runs: NDArray[np.uint64], spans: Sequence[tuple[int, int]]) -> list[str]:
-    """Returns a MinHash signature for each span: for each hash function, the last digits of the smallest hash among the
-    span's runs. Every run is hashed once, because nested symbols, or symbols on the same line, share tokens."""
+    """Returns a MinHash signature for each span. For each hash function, the signature contains the last digits of the
+    smallest hash in the span.
+
+    Every run is hashed once, because nested symbols, or symbols on the same line, share tokens."""
     if not spans:
         return []
     bounds = np.array(spans).ravel()
@@ -87,7 +91,8 @@ def _sketches(runs: NDArray[np.uint64], spans: Sequence[tuple[int, int]]) -> lis
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Applies the SplitMix64 finaliser (Steele, Lea and Flood, OOPSLA 2014): every bit depends on every other bit."""
+    """Applies the SplitMix64 finaliser (Steele, Lea and Flood, OOPSLA 2014), after which every bit depends on every
+    other bit."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,9 +1,9 @@
 """Finds the repository file that an import refers to.
 
-Python resolves imports with a search path, which the repository does not specify. This module tries, in order: the
-folder above the importer's top-level package, the importer's own folder and its ancestors, the usual source roots, then
-any other folder. Less certain candidates need more evidence, such as defining the imported names. `root_packages` finds
-the names that a repository uses for itself or its folders."""
+Python resolves imports with a search path, which the repository does not specify. This module first tries the folder
+above the importer's top-level package, then the importer's own folder and its ancestors. It continues with the usual
+source roots, then with any other folder. Less certain candidates need more evidence. For example, they must define the
+imported names. `root_packages` finds the names that a repository uses for itself or its folders."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -15,9 +15,11 @@ _SOURCE_ROOTS = ("src", "lib", "python", "code", "source")
 
 
 class ModuleIndex:
-    """An index of Python modules, built from the repository's id and a mapping from file paths to top-level names. A
-    package has an `__init__.py`; a folder of modules without `__init__.py` is a namespace, whose path ends in a slash
-    (`pkg/sub/`). `roots` are the folders that a top-level name may refer to (see `root_packages`)."""
+    """Indexes Python modules. The index is built from the repository's id and a mapping from file paths to top-level
+    names.
+
+    A package has an `__init__.py`. A folder of modules without `__init__.py` is a namespace, and its path ends in a
+    slash (`pkg/sub/`). `roots` contains the folders that a top-level name may refer to (see `root_packages`)."""
 
     def __init__(
         self,
@@ -32,7 +34,7 @@ class ModuleIndex:
 
     @cached_property
     def by_last_name(self) -> dict[str, list[str]]:
-        """Module paths without suffix, grouped by their last part; paths closest to the top come first."""
+        """Returns module paths without suffix, grouped by their last part. Paths closest to the top come first."""
         stems: dict[str, list[str]] = {}
         for path in sorted(self.names, key=lambda p: (p.count("/"), p)):
             stem = path.removesuffix("/__init__.py").removesuffix(".py")
@@ -40,8 +42,8 @@ class ModuleIndex:
         return stems
 
     def at(self, stem: str) -> str | None:
-        """Returns the module whose path without suffix is `stem`: a package if there is one, otherwise a file,
-        otherwise a namespace."""
+        """Returns the module whose path without suffix is `stem`. Prefers a package to a file, and a file to a
+        namespace."""
         for candidate in (f"{stem}/__init__.py", f"{stem}.py"):
             if candidate in self.names:
                 return candidate
@@ -58,9 +60,9 @@ class ModuleIndex:
         return name in self.names.get(module, ()) or self.submodule(module, name) is not None
 
     def resolve(self, importer: str, module: str, attributes: Collection[str] = ()) -> str | None:
-        """Returns the path of `module` (`a.b`, `..m`) as imported by `importer`; a namespace's path ends in a slash.
-        Returns None for modules outside the repository. `attributes` are the names imported from the module, which
-        serve as evidence."""
+        """Returns the path of `module` (`a.b`, `..m`) as imported by `importer`. The path of a namespace ends in a
+        slash. Returns None for modules outside the repository. `attributes` contains the names imported from the
+        module, which are used as evidence."""
         if module.startswith("."):
             return self._relative(importer, module)
         stem = module.replace(".", "/")
@@ -76,7 +78,7 @@ class ModuleIndex:
             if candidate is None or candidate == importer:
                 continue
             share = sum(self.defines(candidate, a) for a in named) / len(named) if named else None
-            if standard:  # a file with a standard module's name shadows the module only for scripts in the same folder
+            if standard:  # a file with this name shadows the standard module only for scripts in its folder
                 accepted = share == 1 and not (in_package and root == folder)
             elif candidate.endswith("/"):
                 accepted = bool(share) or (share is None and "." in module)
@@ -101,7 +103,7 @@ class ModuleIndex:
         return None
 
     def _in_roots(self, importer: str, module: str, named: Collection[str]) -> str | None:
-        """Looks for the module in the folders that a top-level name may refer to, trying folders above the importer
+        """Looks for the module in the folders that a top-level name may refer to. Tries folders above the importer
         first."""
         top, _, rest = module.partition(".")
         above = set(_ancestors(_folder(importer)))
@@ -113,22 +115,25 @@ class ModuleIndex:
         return None
 
     def inside(self, folder: str, stem: str) -> str | None:
-        """Returns the module at `stem` (a path without suffix) below a folder; if `stem` is '', the folder itself."""
+        """Returns the module at `stem`, a path without suffix, below a folder. Returns the folder itself if `stem` is
+        ''."""
         path = f"{folder}/{stem}".strip("/")
         return self.at(path) if path else self.root
 
     def is_own(self, module: str) -> bool:
-        """Whether an import starts with the repository's own name, meaning that the root folder serves as a package."""
+        """Returns whether an import starts with the repository's own name. Such an import uses the root folder as a
+        package."""
         top = slug(module.partition(".")[0])
         return self.own_name == top or self.own_name.endswith(f"-{top}")
 
     @property
     def root(self) -> str:
-        """The repository's root folder as a module."""
+        """Returns the repository's root folder as a module."""
         return "__init__.py" if "__init__.py" in self.names else "/"
 
     def package_root(self, path: str) -> str:
-        """Returns the folder that contains a file's top-level package: the nearest ancestor without `__init__.py`."""
+        """Returns the folder that contains a file's top-level package. This is the nearest ancestor without
+        `__init__.py`."""
         folder = _folder(path)
         while folder and self._is_package(folder):
             folder = _folder(folder)
@@ -161,7 +166,7 @@ def _folder(path: str) -> str:
 
 
 def _ancestors(folder: str) -> list[str]:
-    """Returns the folder and all its ancestors, nearest first; the last one is the repository's root, ''."""
+    """Returns the folder and all its ancestors, nearest first. The last ancestor is the repository's root, ''."""
     folders = [folder]
     while folder:
         folder = _folder(folder)

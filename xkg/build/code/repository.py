@@ -1,5 +1,5 @@
-"""Parses a checkout into a `Codebase`: every file in a supported language, including notebooks. Python imports inside
-the repository are resolved."""
+"""Parses a checkout into a `Codebase`. Parses every file in a supported language, including notebooks, and resolves
+Python imports inside the repository."""
 
 import builtins
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -25,17 +25,17 @@ from xkg.errors import InputError
 from xkg.sandbox.packages.distributions import distribution_of
 from xkg.sandbox.packages.requirement_hints import version_hints
 
-_AT_ONCE = 8_000_000  # total bytes of the files in memory
+_AT_ONCE = 8_000_000  # the total bytes of the files in memory
 
 
 def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
-    """Parses a checkout in this process; `xkg.build.parsing.parsers` does the same in a confined process. `mark` is
-    called with the path of the current file, or with '' during work that covers all files. Files in `without` (path →
-    reason) are skipped.
+    """Parses a checkout in this process. `xkg.build.parsing.parsers` does the same in a confined process. ¶ `mark` is
+    called with the path of the current file, or with '' during work that covers all files. `without` maps the paths of
+    files to skip to the reason.
 
-    Raises `InputError`, listing the checkout's languages, if the checkout has no readable source."""
+    Raises `InputError` if the checkout has no readable source. The message lists the checkout's languages."""
     skipped = Skips()
     paths = {f.path for f in checkout.files}
     known = [f for f in checkout.files if f.path not in without]
@@ -102,7 +102,7 @@ def _nothing_to_read(checkout: Checkout, skipped: Skips) -> str:
 
 
 def _contents(checkout: Checkout, files: Sequence[File]) -> Iterator[tuple[str, bytes | None]]:
-    """Yields the contents of the files, keeping only a few in memory at a time."""
+    """Yields the contents of the files. Keeps only a few files in memory at a time."""
     chunk: list[str] = []
     size = 0
     for file in files:
@@ -129,8 +129,8 @@ def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
 
 
 def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
-    """Whether the file is a notebook whose folder also contains a script with the same name and code (jupytext,
-    nbconvert)."""
+    """Returns whether the file is a notebook that repeats a script. The script is in the same folder and has the same
+    name and code, as with jupytext and nbconvert."""
     stem, dot, ending = path.rpartition(".")
     twin = ending == "ipynb" and f"{stem}{dot}py" in paths
     if twin:
@@ -139,7 +139,7 @@ def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
 
 
 class _Parsed:
-    """Files that were parsed separately, with methods that resolve names across files."""
+    """Combines files that were parsed separately. The methods resolve names across files."""
 
     def __init__(self, identity: str, mark: Callable[[str], None]) -> None:
         self._identity, self._mark = identity, mark
@@ -166,8 +166,8 @@ class _Parsed:
             self._analyses[path] = analysis
 
     def roots(self, declared: Collection[str], requirements: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Returns the `root_packages` for the Python files. `declared` and `requirements` are the repository's own
-        packages and its requirements."""
+        """Returns the `root_packages` for the Python files. `declared` contains the repository's own packages, and
+        `requirements` contains its requirements."""
         index = self._index({})
         required = version_hints(requirements)
         unresolved: list[UnresolvedImport] = []
@@ -217,8 +217,8 @@ def _top_names(analysis: Analysis) -> frozenset[str]:
 
 
 def _uses(analysis: Analysis) -> dict[str, set[str]]:
-    """Returns the attributes that a file reads from each of its free names. For `a.b.c` and `a`, `a` is mapped to `b.c`
-    and ''."""
+    """Returns the attributes that a file reads from each of its free names. For `a.b.c` and `a`, maps `a` to `b.c` and
+    ''."""
     used: dict[str, set[str]] = {}
     for chain in analysis.uses:
         head, _, rest = chain.partition(".")
@@ -230,7 +230,7 @@ def _names_used(item: Import, used: Mapping[str, Collection[str]]) -> set[str]:
     """Returns the names that a module must define for the import to work."""
     if item.attribute is not None:
         return {item.attribute}
-    # After `import a.b`, uses start with `a.b.` or the alias.
+    # After `import a.b`, the names used start with `a.b.` or the alias.
     prefix = "" if item.name != item.module.partition(".")[0] else item.module.partition(".")[2]
     inside = {r.removeprefix(prefix).lstrip(".") for r in used.get(item.name, ()) if r.startswith(prefix)}
     return {r.partition(".")[0] for r in inside if r}
@@ -252,7 +252,7 @@ def _resolve_imports(path: str, analysis: Analysis, index: ModuleIndex) -> tuple
 
 
 def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]]) -> dict[str, set[str]]:
-    """Returns the assigned names, keyed by file, that other files use but that are not constants yet."""
+    """Returns the assigned names that other files use but that are not constants yet, keyed by file."""
     used: dict[str, set[str]] = {}
     symbols = {p: {s.symbol.qualified_name for s in a.module.symbols} for p, a in analyses.items()}
     for path, items in imports.items():

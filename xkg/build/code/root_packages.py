@@ -1,8 +1,9 @@
-"""Finds the packages that a repository imports under its own name. An example is `from fre.common.typing import Data`
-in a repository with a top-level file `common/typing.py`, regardless of the name of the repository's folder.
+"""Finds the packages that a repository imports under its own name. For example, a repository with a top-level file
+`common/typing.py` may contain `from fre.common.typing import Data`. The name of the repository's folder does not
+matter.
 
-A folder matches such a name if it contains most of the modules that the repository imports under the name, and these
-modules define the imported names.
+A folder matches a name if it contains most of the modules that the repository imports under this name. The modules must
+define the imported names.
 """
 
 from collections import Counter
@@ -11,15 +12,14 @@ from typing import NamedTuple
 
 from xkg.build.code.imports import ModuleIndex
 
-# If a file name occurs in more folders than this number, the name is not evidence for any of these folders. The
-# repository's top folder is always tried.
+# A file name that occurs in more folders is not evidence for any of them. The repository's top folder is always tried.
 _MOST_FOLDERS = 50
 _MOST_IMPORTS = 2_000
 
 
 class UnresolvedImport(NamedTuple):
-    """One name in an absolute import, as in `Import`. `uses` are the attributes of the imported name that the importer
-    reads, or, for a star import, the names that nothing else in the importer defines."""
+    """Represents one name in an absolute import, as in `Import`. `uses` contains the attributes of the imported name
+    that the importer reads. For a star import, `uses` contains the names that nothing else in the importer defines."""
 
     module: str
     attribute: str | None
@@ -33,19 +33,19 @@ def root_packages(
     declared: Collection[str],
     required: Callable[[str], bool] | None,
 ) -> dict[str, tuple[str, ...]]:
-    """Returns the folders in the repository that each top-level name may refer to, best first. Names of other projects
-    are omitted.
+    """Returns the folders in the repository that each top-level name may refer to, best first. Omits the names of other
+    projects.
 
-    `unresolved` are the imports that `index` does not find. `foreign` are the names that a file imports from outside
-    the repository instead of defining them (`*`: an unknown number of names). Such names are not evidence that the file
-    is the imported module. `declared` are the repository's own packages, in lower case. `required` returns whether an
-    import name is an external package that the repository requires; `required` is None if the repository does not list
-    its requirements.
+    `unresolved` contains the imports that `index` does not find. `foreign` contains the names that a file imports from
+    outside the repository instead of defining them, or `*` for an unknown number of names. Such names are not evidence
+    that the file is the imported module. `declared` contains the repository's own packages, in lower case. `required`
+    returns whether an import name is an external package that the repository requires. `required` is None if the
+    repository does not list its requirements.
 
-    One matching module is enough for a declared name. One matching module is also enough for a name that is not
-    required if at least one of the following holds: the repository lists its requirements; the repository or folder has
-    that name; the whole repository is a package; or a module is in a subfolder and no module is missing. Otherwise, two
-    matching modules are needed. A required package is treated as the repository's own only if no module is missing."""
+    A single matching module is enough for a declared name. If a name is not required, a single matching module is
+    enough in four cases. The repository lists its requirements. The repository or folder has that name. The whole
+    repository is a package. A module is in a subfolder, and no module is missing. In all other cases, two matching
+    modules are needed. A required package counts as the repository's own only if no module is missing."""
     tops: dict[str, _Imported] = {}
     for item in unresolved:
         tops.setdefault(item.module.partition(".")[0], _Imported({}, {}, {})).add(item)
@@ -67,7 +67,9 @@ def root_packages(
 
 
 class _Imported(NamedTuple):
-    """A repository's imports under one top-level name, keyed by the path below that name ('' for the top itself).
+    """Represents a repository's imports under one top-level name, keyed by the path below that name. The key '' means
+    the top itself.
+
     `modules` lists the names imported from a module, and `stars` lists names that may come from a star import.
     `members` lists the uses of an imported member, which may itself be a module (`from top import sub`)."""
 
@@ -92,8 +94,8 @@ class _Imported(NamedTuple):
 
 
 def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
-    """Returns folders that contain one of the imported modules, modules with the top-level name, and the repository's
-    top folder."""
+    """Returns the folders that contain one of the imported modules. Also returns modules with the top-level name, and
+    the repository's top folder."""
     votes: Counter[str] = Counter()
     for inside in ["", *imported.modules, *imported.members]:
         stems = index.by_last_name.get(inside.rpartition("/")[2] or top, ())
@@ -106,9 +108,9 @@ def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
 def _counted(
     index: ModuleIndex, folder: str, imported: _Imported, foreign: Mapping[str, Collection[str]]
 ) -> tuple[set[str], set[str]]:
-    """Returns two sets: modules in the folder that define at least half of the names imported from them, and modules
-    missing from the folder. Modules that are unused, or used only for names that they import from elsewhere, are in
-    neither set."""
+    """Returns two sets: the modules in the folder that define at least half of the names imported from them, and the
+    modules missing from the folder. Neither set contains modules that are unused, or that are used only for names that
+    they import from elsewhere."""
     present: set[str] = set()
     absent: set[str] = set()
     for inside, names in (*imported.modules.items(), *imported.members.items()):

@@ -1,8 +1,8 @@
 """Reads values from a repository's configuration files (YAML, JSON, TOML, gin, INI). Each value has a flat name, a file
 and a line.
 
-Nothing in a file is executed: YAML is composed into nodes without constructing objects, and aliases are followed within
-a limit."""
+Does not execute anything in a file. YAML is composed into nodes without constructing objects, and aliases are followed
+within a limit."""
 
 import configparser
 import re
@@ -15,7 +15,7 @@ import yaml
 
 from xkg.value import Value
 
-LARGEST_FILE = 200_000  # bytes; larger files are assumed to contain data
+LARGEST_FILE = 200_000  # bytes; larger files probably contain data
 MOST_FILES = 150
 _MOST_BYTES = 1_500_000
 _MOST_IN_FILE = 300
@@ -45,8 +45,8 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Setting(Value):
-    """A value in a configuration file: `name` is its path in the file ("optim.lr"), `value` is its source text on one
-    line; `line` is 0 if unknown."""
+    """Represents a value in a configuration file. `name` is its path in the file, such as "optim.lr". `value` is its
+    source text on one line. `line` is 0 if unknown."""
 
     path: str
     line: int
@@ -55,7 +55,7 @@ class Setting(Value):
 
 
 def is_settings(path: str, size: int | None) -> bool:
-    """Whether a file may configure an experiment, judging by its path and size."""
+    """Returns whether a file may configure an experiment, according to its path and size."""
     if path.rpartition(".")[2].lower() not in _SUFFIXES or (size or 0) > LARGEST_FILE:
         return False
     stem = path.rpartition("/")[2].rpartition(".")[0]
@@ -63,13 +63,14 @@ def is_settings(path: str, size: int | None) -> bool:
 
 
 def likeliest(paths: Sequence[str]) -> list[str]:
-    """Returns the paths of up to 150 files that most likely configure experiments, best first."""
+    """Returns the paths of the files that most likely configure experiments, best first. Returns at most 150 paths."""
     return sorted(paths, key=lambda p: (_LIKELY.search(p) is None, p.count("/"), p))[:MOST_FILES]
 
 
 def settings_in(texts: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> tuple[Setting, ...]:
-    """Returns the settings in these files (path → text), in file order, within limits. If a file does not parse, only
-    the settings before the error are included. `mark` is called with each file's path before the file is read."""
+    """Returns the settings in these files, in file order and within limits. `texts` maps each path to the file's text.
+    If a file does not parse, includes only the settings before the error. `mark` is called with each file's path before
+    the file is read."""
     out: list[Setting] = []
     size = 0
     for path, text in texts.items():
@@ -78,7 +79,7 @@ def settings_in(texts: Mapping[str, str], mark: Callable[[str], None] = lambda _
             break
         mark(path)
         found: list[Setting] = []
-        # Values read before an error are kept.
+        # Values that were read before an error are kept.
         with suppress(yaml.YAMLError, ValueError, configparser.Error, RecursionError, TypeError, IndexError):
             for setting in _read(path, text):
                 found.append(setting)
@@ -117,8 +118,8 @@ def _read(path: str, text: str) -> Iterator[Setting]:
 
 
 def _require_shallow(text: str) -> None:
-    """Raises `ValueError` if the YAML is nested more deeply, or has more nodes, than any real configuration. Composing
-    such a file would recurse too deeply (in C, if libyaml is used)."""
+    """Raises `ValueError` if the YAML is more deeply nested or has more nodes than any real configuration. Composing
+    such a file would recurse too deeply, even in C if libyaml is used."""
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -127,7 +128,7 @@ def _require_shallow(text: str) -> None:
 
 
 def _nodes(path: str, node: Any, name: str, depth: int, left: list[int]) -> Iterator[Setting]:
-    """Yields the values in a YAML node; `left` counts down with each node, including nodes reached through aliases."""
+    """Yields the values in a YAML node. `left` decreases with each node, including nodes reached through aliases."""
     left[0] -= 1
     if left[0] < 0 or depth > _DEEPEST or node is None:
         return
@@ -160,7 +161,7 @@ def _tables(path: str, lines: Mapping[str, int], table: Mapping[str, Any], name:
 
 
 def _blocks(path: str, text: str) -> Iterator[Setting]:
-    """Yields the `name = value` lines in `name { … }` blocks, as in HOCON."""
+    """Yields the `name = value` lines in `name { … }` blocks, as in HOCON files."""
     inside: list[str] = []
     for number, line in enumerate(text.split("\n"), start=1):
         stripped = line.partition("#")[0].partition("//")[0].strip().rstrip(",")
@@ -173,7 +174,7 @@ def _blocks(path: str, text: str) -> Iterator[Setting]:
 
 
 def _first_lines(text: str) -> dict[str, int]:
-    """Returns the first line that sets each name, keyed by the lower-case name."""
+    """Returns the number of the first line that sets each name, keyed by the lower-case name."""
     first: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if match := _NAME.match(line):

@@ -1,4 +1,4 @@
-"""Selects a repository's source files, and records why the other files are skipped."""
+"""Selects a repository's source files. Records why the other files are skipped."""
 
 import io
 import re
@@ -28,7 +28,7 @@ _OTHER_SOURCE = {
     "f90": "Fortran", "sh": "shell", "bash": "shell",
     "pyi": "Python stub", "hs": "Haskell", "ml": "OCaml", "sql": "SQL",
 }  # fmt: skip
-# Folders where JavaScript belongs to a web page (mostly copied libraries) or is build output.
+# In these folders, JavaScript is build output or belongs to a web page, and is mostly copied from libraries.
 _WEB_PAGE = {"docs", "doc", "website", "static", "_static", "assets", "public", "dist", "_site"}
 _SCRIPTS = {"js", "mjs", "cjs"}
 _LARGEST_POINTER = 200  # bytes in a Git LFS pointer
@@ -40,8 +40,6 @@ _GENERATED_HEAD = re.compile(r"(?i)auto-?\s?generated|generated (by|from|with) |
 
 
 class Skips:
-    """Counts skipped files, by reason."""
-
     def __init__(self) -> None:
         self.skipped: dict[str, list[str]] = {}
 
@@ -58,13 +56,13 @@ class Skips:
 
 
 def suffix(path: str) -> str:
-    """Returns a file name's suffix in lower case without the dot, or '' if the name has no suffix."""
+    """Returns a file name's suffix in lower case and without the dot. Returns '' if the name has no suffix."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[2].lower() if "." in name[1:] else ""
 
 
 def is_wanted(file: File, skipped: Skips) -> bool:
-    """Whether a file may be source in a supported language, judging by its name and size."""
+    """Returns whether a file may be source in a supported language, according to its name and size."""
     ending = suffix(file.path)
     readable = ending in _HASHED or ending in SUFFIXES
     folders = file.path.split("/")[:-1]
@@ -92,7 +90,7 @@ def is_wanted(file: File, skipped: Skips) -> bool:
 
 
 def is_source(path: str, content: bytes, skipped: Skips) -> bool:
-    """Whether the content is hand-written source code."""
+    """Returns whether the content is hand-written source code."""
     ending = suffix(path)
     if ending and ending not in _HASHED and ending not in SUFFIXES:
         return False  # the file was read only because it could be a pointer
@@ -116,19 +114,19 @@ def is_source(path: str, content: bytes, skipped: Skips) -> bool:
 
 
 def is_pointer(content: bytes) -> bool:
-    """Whether the file is a Git LFS pointer: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md."""
+    """Returns whether the file is a Git LFS pointer (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md)."""
     return content.startswith(b"version https://git-lfs.github.com/spec/")
 
 
 def unread_languages(files: Iterable[File]) -> dict[str, int]:
-    """Returns the number of files in each recognised but unsupported language, highest first."""
+    """Counts the files in each recognised but unsupported language. The most common language comes first."""
     counts = Counter(_OTHER_SOURCE[ending] for f in files if (ending := suffix(f.path)) in _OTHER_SOURCE)
     return dict(counts.most_common())
 
 
 def decode(content: bytes) -> str:
-    """Decodes the text with its declared encoding (PEP 263). Undecodable bytes become U+FFFD, and all line endings
-    become line feeds."""
+    """Decodes the text with its declared encoding (PEP 263). Replaces undecodable bytes with U+FFFD and all line
+    endings with line feeds."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = content.decode("utf-16", "replace")
     else:

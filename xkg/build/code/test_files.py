@@ -6,5 +6,6 @@ _TEST_FILE = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test|conftest)\.py$")
 
 
 def is_test_file(path: str) -> bool:
-    """Whether a Python file is a test according to the naming rules of pytest and unittest, or is in a test folder."""
+    """Returns whether a Python file is a test. A test is in a test folder, or has a name that pytest or unittest
+    recognises."""
     return _TEST_FILE.search(path) is not None

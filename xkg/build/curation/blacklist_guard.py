@@ -1,4 +1,4 @@
-"""Keeps blacklisted papers and repositories, and copies of blacklisted repositories, out of a graph."""
+"""Keeps blacklisted papers, blacklisted repositories and copies of these repositories out of a graph."""
 
 import hashlib
 from collections.abc import Callable
@@ -15,9 +15,12 @@ from xkg.files import private_folder, write_whole
 
 
 class BlacklistGuard:
-    """`cache` is the folder for fetched repositories. `folder` stores the fingerprints of blacklisted repositories, so
-    that each repository is fetched only once; nothing else from blacklisted repositories is used. `note` receives one
-    line for each repository that cannot be fetched, since copies of that repository cannot be recognised."""
+    """Refuses blacklisted papers and repositories. `cache` is the folder for fetched repositories. `folder` stores the
+    fingerprints of blacklisted repositories, so that each repository is fetched only once. Nothing else from
+    blacklisted repositories is used.
+
+    `note` receives a line for each repository that cannot be fetched, because copies of that repository cannot be
+    recognised."""
 
     def __init__(
         self, blacklist: Blacklist, cache: Path, folder: Path, note: Callable[[str], None] = lambda _: None
@@ -31,13 +34,13 @@ class BlacklistGuard:
         return self.blacklist.paper(arxiv_id, doi, title)
 
     def repository(self, url: str) -> str | None:
-        """Returns the reason why the repository at this address is refused, judging by its name, or None if it is
-        allowed."""
+        """Returns the reason why the repository at this address is refused, or None if it is allowed. Considers only
+        the repository's name."""
         return self.blacklist.repository(url)
 
     def copy(self, checkout: Checkout) -> str | None:
-        """Returns the reason why a fetched repository is refused, judging by its address, history and files, or None if
-        it is allowed."""
+        """Returns the reason why a fetched repository is refused, or None if it is allowed. Considers its address,
+        history and files."""
         url = checkout.repository.url
         if url and (named := self.repository(url)) is not None:
             return named
@@ -51,13 +54,13 @@ class BlacklistGuard:
         return None
 
     def fetched(self, url: str, commit: str | None = None) -> str | None:
-        """Like `copy`, but for an address. Raises `InputError` if the repository cannot be fetched."""
+        """Works like `copy`, but takes an address. Raises `InputError` if the repository cannot be fetched."""
         if (named := self.repository(url)) is not None or not self.fingerprints():
             return named
         return self.copy(fetch_repository(f"{url}@{commit}" if commit else url, self._cache))
 
     def fingerprints(self) -> dict[str, RepositoryFingerprint]:
-        """Fingerprints of the blacklisted repositories that can be fetched, keyed by name."""
+        """Returns the fingerprints of the blacklisted repositories that can be fetched, keyed by name."""
         if self._known is None:
             found = {name: self._fingerprint(name) for name in self.blacklist.repositories}
             self._known = {name: value for name, value in found.items() if value is not None}

@@ -19,7 +19,7 @@ _BIBLIOGRAPHY = re.compile(r"(?i)references|bibliography|literature cited")
 
 
 def mentions(reader: Reader, parts: Sequence[Part]) -> list[list[Mention]]:
-    """Returns the mentions of each reference in reading order, at most one per sentence."""
+    """Returns the mentions of each reference in reading order. Each sentence counts as at most one mention."""
     document = reader.document
     end = _end_of_text(reader)
     if document.format == "latex":

@@ -1,5 +1,5 @@
-"""For a target paper, finds the core techniques, at most ten papers ranked by how useful they are for these techniques,
-and each paper's repository."""
+"""Finds the core techniques of a target paper. Also finds at most ten papers, ranked by how useful they are for these
+techniques, and the repository of each paper."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -34,9 +34,10 @@ _FOUND_TRIED = 10
 
 @dataclass(frozen=True)
 class Sources:
-    """The services for a curation. `indexes` are paper indexes, best first. `text` returns the text of a paper, or
-    raises `InputError` if there is no text, and is called only for papers whose abstract does not mention a
-    repository."""
+    """Contains the services that a curation uses. `indexes` contains paper indexes, best first.
+
+    `text` returns the text of a paper, or raises `InputError` if there is no text. `text` is called only for papers
+    whose abstract does not mention a repository."""
 
     indexes: Sequence[PaperIndex]
     repositories: RepositorySearch
@@ -54,10 +55,12 @@ def curate(
     guard: BlacklistGuard | None = None,
     guide: Guide | None = None,
 ) -> CuratedSet:
-    """Returns the papers around one target, except any that `guard` refuses. A `guide` determines the techniques,
-    chooses the papers and, if its model can search, finds works that the target does not cite. An index or host that
-    does not answer is skipped and mentioned in the notes. Raises `InputError` if the target has no techniques; may also
-    raise `EmbeddingError`."""
+    """Returns the papers around a target, except those that `guard` refuses.
+
+    A `guide` determines the techniques and chooses the papers. If its model can search, it also finds works that the
+    target does not cite. An index or host that does not answer is skipped and mentioned in the notes.
+
+    Raises `InputError` if the target has no techniques. May also raise `EmbeddingError`."""
     notes: list[str] = []
 
     def note(line: str) -> None:
@@ -114,7 +117,7 @@ def curate(
 
 
 def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | None) -> str | None:
-    """Returns the reason why a paper cannot belong to the set, regardless of its rank."""
+    """Returns the reason why a paper cannot belong to the set, regardless of its rank. Returns None if it can."""
     found = candidate.found
     if found is None or found.arxiv_id is None:
         return f"it was not found on arXiv: {candidate.identified}"
@@ -124,7 +127,8 @@ def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | 
 
 
 def core_techniques(document: Document, identity: str) -> tuple[CoreTechnique, ...]:
-    """Returns the techniques extracted from the target's structure, from the top of the hierarchy down."""
+    """Returns the techniques extracted from the target's structure. Techniques near the top of the hierarchy come
+    first."""
     found = [technique for technique in extract(document, identity).techniques if technique.hidden is None]
     first = sorted(found, key=lambda technique: technique.depth)[:_TECHNIQUES]
     return tuple(
@@ -188,9 +192,9 @@ def _chosen(
     document: Document,
     guide: Guide,
 ) -> list[tuple[Candidate, CuratedPaper]]:
-    """Returns the papers that the model chose, in the model's order and with its reasons, followed by all other papers
-    as dropped. Returns an empty list if the model returns no answer."""
-    # The prompt cannot include all candidates, so candidates found by a model come first.
+    """Returns the papers that the model chose, in the model's order and with its reasons. All other papers follow as
+    dropped papers. Returns an empty list if the model returns no answer."""
+    # The prompt cannot include all candidates. Candidates found by a model come first.
     ranked = sorted(ranked, key=lambda pair: pair[0].suggested is None)
     ranked = sorted(ranked, key=lambda pair: pair[0].reference is None and pair[0].found is None)
     choices = guide.choose(document, techniques, [paper for _, paper in ranked])
@@ -217,7 +221,7 @@ def _chosen(
 def _looked_up(
     ranked: Sequence[tuple[Candidate, CuratedPaper]], sources: Sources, note: Callable[[str], None]
 ) -> list[tuple[Candidate, CuratedPaper]]:
-    """Adds the papers for lower-ranked references chosen by the model."""
+    """Looks up the papers for lower-ranked references that the model chose."""
     open_ones = [
         (n, candidate.reference)
         for n, (candidate, paper) in enumerate(ranked)
@@ -247,9 +251,11 @@ def _identity(found: FoundPaper) -> dict[str, object]:
 
 
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
-    """Puts references first, with a found paper after every few references. Since a search always finds something, such
-    a paper must be at least as similar to the target as half of the references. Found papers that are at least as
-    similar as a quarter of the references come last, if there is room. All other found papers are dropped."""
+    """Returns references first, with a found paper after every few references.
+
+    A search always finds something. Therefore, such a paper must be at least as similar to the target as half of the
+    references. Found papers that are at least as similar as a quarter of the references come last, if there is room.
+    All other found papers are dropped."""
     cited = [pair for pair in ranked if pair[0].reference is not None]
     found = [pair for pair in ranked if pair[0].reference is None]
     found.sort(key=lambda pair: -pair[1].scores["nearness"])
@@ -334,8 +340,8 @@ def _repositories(
 
 
 def _copy(guard: BlacklistGuard, repository: ChosenRepository) -> str | None:
-    """Returns the reason why a repository is refused as a copy. A repository that cannot be compared is also
-    refused."""
+    """Returns the reason why a repository is refused as a copy. A repository that cannot be compared is refused,
+    too."""
     try:
         return guard.fetched(repository.url, repository.commit)
     except InputError as error:

@@ -1,5 +1,5 @@
-"""The result of a curation: papers worth building around a target, with their repositories and the reasons for each
-choice."""
+"""Defines the result of a curation: papers worth building around a target, with their repositories and the reasons for
+each choice."""
 
 from typing import Literal
 
@@ -10,8 +10,8 @@ from xkg.value import Value
 
 
 class CoreTechnique(Value):
-    """One of the target's core techniques. `why` is the evidence: the model's explanation or a location in the
-    paper."""
+    """Represents one of the target's core techniques. `why` is the evidence, which is the model's explanation or a
+    location in the paper."""
 
     name: str
     definition: str = ""
@@ -19,7 +19,8 @@ class CoreTechnique(Value):
 
 
 class Mention(Value):
-    """A sentence in the target that cites a paper; `together` is the number of works in the same citation."""
+    """Represents a sentence in the target that cites a paper. `together` is the number of works in the same
+    citation."""
 
     section: str
     role: str
@@ -28,8 +29,8 @@ class Mention(Value):
 
 
 class RepositoryRecord(Value):
-    """The record for a repository: whether it is the paper's own, and facts from the repository's host (None if the
-    host was not queried). `commit` is the newest commit on the default branch."""
+    """Records whether a repository is the paper's own, and facts from the repository's host. The facts are None if the
+    host was not queried. `commit` is the newest commit on the default branch."""
 
     is_official: bool = False
     commit: str | None = None
@@ -39,8 +40,8 @@ class RepositoryRecord(Value):
     default_branch: str | None = None
 
     def on(self, repository: Repository) -> Repository:
-        """Returns the repository with this record added. The repository follows the default branch if the newest commit
-        was fetched."""
+        """Adds this record to the repository. The repository follows the default branch if the newest commit was
+        fetched."""
         newest = self.commit is not None and repository.reference == self.commit
         update = {
             "is_official": repository.is_official or self.is_official,
@@ -54,9 +55,9 @@ class RepositoryRecord(Value):
 
 
 class ChosenRepository(Value):
-    """A repository with the evidence, one line each, for and against it being the paper's own. `is_official` is None if
-    the ownership is uncertain, `is_named` is true if the paper calls the repository its own, and `found` says how the
-    address was found. Stars, dates and size are as in `RepositoryFacts`."""
+    """Represents a repository that was examined for a paper. The evidence for and against its being the paper's own has
+    one line per fact. `is_official` is None if the ownership is uncertain. `is_named` is True if the paper calls the
+    repository its own. `found` tells how the address was found. Stars, dates and size are as in `RepositoryFacts`."""
 
     url: str
     commit: str | None = None
@@ -75,7 +76,7 @@ class ChosenRepository(Value):
 
     @property
     def spec(self) -> str:
-        """The repository in the form accepted by `xkg build --repo`."""
+        """Returns the repository in the form accepted by `xkg build --repo`."""
         return f"{self.url}@{self.commit}" if self.commit else self.url
 
     @property
@@ -91,11 +92,13 @@ class ChosenRepository(Value):
 
 
 class CuratedPaper(Value):
-    """A candidate, ranked by `score`; `scores` are the components of the score, all from 0 to 1. `technique` is the
-    technique that the paper supports. `origin` is a citation, an index search, or a model's web search. `identified`
-    says how the paper's arXiv id was found, and `why` contains the model's explanation or the facts behind the paper's
-    rank. `dropped` is the reason why the paper was not chosen, or None if the paper was chosen. `repositories` lists
-    all repositories examined, the paper's own first."""
+    """Represents a candidate paper, ranked by `score`. `scores` contains the components of the score, which are between
+    0 and 1. `technique` is the technique that the paper supports. `origin` is a citation, an index search or a model's
+    web search.
+
+    `identified` tells how the paper's arXiv id was found. `why` contains the model's explanation or the facts behind
+    the paper's rank. `dropped` is the reason why the paper was not chosen, or None if it was chosen. `repositories`
+    lists all repositories examined, the paper's own first."""
 
     title: str
     arxiv_id: str | None = None
@@ -114,15 +117,15 @@ class CuratedPaper(Value):
 
     @property
     def repository(self) -> ChosenRepository | None:
-        """The paper's own repository."""
+        """Returns the paper's own repository, or None if none is known."""
         first = self.repositories[0] if self.repositories else None
         return first if first is not None and first.is_official else None
 
 
 class CuratedSet(Value):
-    """The outcome for one target: the chosen `papers` in rank order, and the `dropped` papers. `by` is the language
-    model that made the decisions, or None if no model was used. `notes` are messages for the user about sources that
-    did not answer and limits that were reached."""
+    """Contains the result of a curation for one target. `papers` contains the chosen papers in rank order, and
+    `dropped` contains the other papers. `by` is the language model that made the decisions, or None if no model was
+    used. `notes` contains messages for the user about sources that did not answer and limits that were reached."""
 
     target: str
     title: str
@@ -133,8 +136,8 @@ class CuratedSet(Value):
     notes: tuple[str, ...] = ()
 
     def pairs(self) -> tuple[tuple[str, str, RepositoryRecord], ...]:
-        """Returns papers and repositories in the form accepted by `xkg build --paper … --repo …`, with each
-        repository's record."""
+        """Returns papers and repositories in the form that `xkg build --paper … --repo …` accepts. Each pair includes
+        the repository's record."""
         return tuple(
             (f"arxiv:{paper.arxiv_id}", paper.repository.spec, paper.repository.record)
             for paper in self.papers

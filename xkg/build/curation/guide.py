@@ -1,6 +1,8 @@
-"""Asks a language model for the decisions that a curation cannot make alone: unparsed reference titles, core
-techniques, works that the target does not cite, and the papers that support the techniques. If the facts are
-inconclusive, the model also decides whether a repository is a paper's own."""
+"""Asks a language model for the decisions that a curation cannot make alone.
+
+The model finds unparsed reference titles, core techniques and works that the target does not cite. It also chooses the
+papers that support the techniques. If the facts are inconclusive, the model decides whether a repository is a paper's
+own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -74,7 +76,8 @@ class OwnRepository(AnswerType):
 
 
 class Choice(NamedTuple):
-    """The index of a candidate, the index of the technique that it supports, and the model's explanation."""
+    """Represents a chosen candidate. The fields are the index of the candidate, the index of the technique that it
+    supports, and the model's explanation."""
 
     candidate: int
     technique: int
@@ -82,15 +85,17 @@ class Choice(NamedTuple):
 
 
 class Guide:
-    """Asks the language model `model`; `searches` is true if the model can search the web. If an answer is unusable,
-    the method calls `note` with a line of text and returns None, so that the decision rests on the facts alone. Raises
-    `ModelUnavailableError` and `BudgetError`."""
+    """Asks the language model `model`. `searches` is True if the model can search the web.
+
+    If an answer is unusable, the method calls `note` with a line of text and returns None. The decision then depends
+    only on the facts. Raises `ModelUnavailableError` and `BudgetError`."""
 
     def __init__(self, ask: Ask, model: str, note: Callable[[str], None], *, searches: bool = False) -> None:
         self._ask, self.model, self._note, self._searches = ask, model, note, searches
 
     def reference_titles(self, entries: Sequence[str]) -> Mapping[int, str]:
-        """Returns the titles that the model finds in the first `_MOST_ENTRIES` bibliography entries, keyed by index."""
+        """Returns the titles that the model finds in the first `_MOST_ENTRIES` bibliography entries. The titles are
+        keyed by index."""
         shown = [printable_line(entry)[:_ENTRY] for entry in entries[:_MOST_ENTRIES]]
         inputs = {"entries": encodable("\n".join(f"[{n}] {entry}" for n, entry in enumerate(shown, 1)))}
 
@@ -137,8 +142,8 @@ class Guide:
     def uncited(
         self, document: Document, techniques: Sequence[CoreTechnique], known: Sequence[str]
     ) -> Sequence[UncitedWork]:
-        """Returns works that the model finds on the web in addition to these titles; empty if the model cannot search
-        the web."""
+        """Returns works that the model finds on the web in addition to these titles. Returns () if the model cannot
+        search the web."""
         if not self._searches:
             return ()
         inputs = {

@@ -1,5 +1,4 @@
-"""Uses a repository's data (README, description, dates, size, origin) to decide whether the repository is a paper's
-own.
+"""Decides whether a repository is a paper's own. Uses the repository's README, description, dates, size and origin.
 
 Each fact counts for or against ownership and becomes a line that a person can check. A paper's own repository must be
 tied both to the paper and to its authors, because other people may also implement the paper, cite it and quote its
@@ -45,7 +44,7 @@ _LARGE_KB = 1_000_000
 
 
 class PaperIdentity(NamedTuple):
-    """The data that identifies a paper in a README. `published` is the date of the paper's first version
+    """Contains the data that identifies a paper in a README. `published` is the date of the paper's first version
     (YYYY-MM-DD)."""
 
     title: str
@@ -55,9 +54,11 @@ class PaperIdentity(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`official` is None if the points are inconclusive; `evidence` has one line per fact, with its points.
-    `wants_author` is true if the repository is tied to the paper and checking the committers might reveal a link to the
-    authors."""
+    """Contains the decision about a repository. `official` is None if the points are inconclusive. `evidence` has one
+    line per fact, with its points.
+
+    `wants_author` is True if the repository is tied to the paper, and checking the committers might reveal a link to
+    the authors."""
 
     official: bool | None
     points: float
@@ -149,7 +150,8 @@ def _against(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
 
 
 def _holds_title(text: str, title: str) -> bool:
-    """Whether the text contains the title, or, for a long title, the parts before and after its colon."""
+    """Returns whether the text contains the title. For a long title, the parts before and after its colon are
+    enough."""
     if len(title.split()) < 3 and len(title) < 16:
         return title_similarity(text, title) >= _ALIKE
     return bool(_letters(title)) and _letters(title) in _letters(text)
@@ -174,13 +176,13 @@ def _author_as_owner(facts: RepositoryFacts, authors: Sequence[str]) -> str | No
 
 
 def _is_title(one: str, other: str) -> bool:
-    """Whether two titles are equal, ignoring whether adjacent words are written together or apart."""
+    """Returns whether two titles are equal. Adjacent words may be written as one word."""
     return _letters(one) == _letters(other) or title_similarity(one, other) >= _ALIKE
 
 
 def _is_named_after(facts: RepositoryFacts, title: str) -> bool:
-    """Whether the repository is named after the part of the title before the colon, or after consecutive words in the
-    title."""
+    """Returns whether the repository is named after the title. The repository's name may be the part before the colon,
+    or consecutive words in the title."""
     words = re.sub(r"[\W_]+", " ", facts.full_name.partition("/")[2]).casefold().split()
     head, colon, _ = title.partition(":")
     in_title = " ".join(re.findall(r"[^\W_]+", title.casefold()))
@@ -189,7 +191,8 @@ def _is_named_after(facts: RepositoryFacts, title: str) -> bool:
 
 
 def _authors_among(committers: Sequence[str], authors: Sequence[str]) -> list[str]:
-    """Returns the authors who are among the committers, matched by last name and by first name or initial."""
+    """Returns the authors who are among the committers. Authors and committers are matched by last name and by first
+    name or initial."""
     known = {(words[0], words[-1]) for name in committers if len(words := _name_words(name)) > 1}
     found = []
     for author in authors[:60]:

@@ -1,4 +1,4 @@
-"""Asks a language model for the titles of references that parsing could not split."""
+"""Asks a language model for the titles of references that could not be parsed."""
 
 from xkg.build.curation.guide import Guide
 from xkg.build.paper.document import Document
@@ -7,9 +7,8 @@ from xkg.text.titles import is_title, same_title
 
 
 def with_titles(document: Document, guide: Guide) -> Document:
-    """Returns the document with titles added to references that lack a title, or whose title is the whole entry. A
-    title must occur literally in its entry and look like a title. The model is not asked if parsing found all
-    titles."""
+    """Adds titles to references that lack a title, or whose title is the whole entry. A title must occur literally in
+    its entry and look like a title. Does not ask the model if parsing found all titles."""
     unread = [(n, each.text) for n, each in enumerate(document.references) if each.text and not _has_title(each)]
     if not unread:
         return document

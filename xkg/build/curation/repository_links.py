@@ -1,4 +1,4 @@
-"""Finds repositories mentioned in a text, and determines whether the text calls each of them the paper's own."""
+"""Finds repositories that a text mentions. Determines whether the text calls each of them the paper's own."""
 
 import re
 from collections.abc import Iterator
@@ -31,9 +31,11 @@ Role = Literal["own", "named", "cited", "suggested"]
 
 
 class RepositoryLink(NamedTuple):
-    """`name` is as in `RepositoryAddress`. `role` is `own` if the paper calls the repository its own, `cited` for links
-    in the bibliography, `suggested` for links from a model, and `named` for any other link. `words` are the surrounding
-    words, or a note on the model."""
+    """Represents a repository that a text mentions. `name` is as in `RepositoryAddress`.
+
+    `role` is `own` if the paper calls the repository its own, `cited` for links in the bibliography, `suggested` for
+    links from a model, and `named` for any other link. `words` contains the surrounding words, or a note on the
+    model."""
 
     url: str
     name: str
@@ -42,8 +44,8 @@ class RepositoryLink(NamedTuple):
 
 
 def links_in(text: str, bibliography: int | None = None) -> list[RepositoryLink]:
-    """Returns each repository once: the paper's own repositories first, then all others in order of appearance.
-    Repositories after the offset `bibliography` are treated as cited."""
+    """Returns each repository once. The paper's own repositories come first, followed by all others in order of
+    appearance. Repositories after the offset `bibliography` count as cited."""
     found: dict[str, RepositoryLink] = {}
     order: dict[Role, int] = {"own": 0, "named": 1, "cited": 2}
     for link in _links(text, bibliography):
@@ -56,7 +58,7 @@ def links_in(text: str, bibliography: int | None = None) -> list[RepositoryLink]
 
 
 def links_of(document: Document) -> list[RepositoryLink]:
-    """Like `links_in`, for a paper."""
+    """Returns the links in a paper, in the same order as `links_in`."""
     last = next((s.start for s in reversed(document.walk()) if _BIBLIOGRAPHY.match(s.title)), None)
     return links_in(document.text, last)
 

@@ -1,5 +1,4 @@
-"""Finds a paper's repository, first among the repositories that the paper mentions, then by searching GitHub for the
-title."""
+"""Finds a paper's repository. Checks the repositories that the paper mentions, then searches GitHub for the title."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ _README = ("readme.md", "readme.rst", "readme.txt", "readme")
 
 
 class RepositoryHost(Protocol):
-    """A repository host with lookup and search (`xkg.build.sources.github.GitHub`)."""
+    """A repository host with lookup and search, such as `xkg.build.sources.github.GitHub`."""
 
     def search(self, phrases: Sequence[str], k: int) -> Sequence[RepositoryFacts]: ...
     def repository(self, full_name: str) -> RepositoryFacts | None: ...
@@ -30,7 +29,7 @@ class RepositoryHost(Protocol):
 
 
 class RepositoriesFound(NamedTuple):
-    """The repositories that were examined for a paper; `unanswered` is the reason why the host could not be
+    """Contains the repositories that were examined for a paper. `unanswered` is the reason why the host could not be
     searched."""
 
     repositories: tuple[ChosenRepository, ...]
@@ -38,9 +37,11 @@ class RepositoriesFound(NamedTuple):
 
 
 class RepositorySearch:
-    """Decides which repository is a paper's own. If `host` is None, or if an address is not on GitHub, a shallow copy
-    is fetched into `cache` and read. `decide` is called if the facts are inconclusive. `refused` returns the reason why
-    an address must not be read, or None if it is allowed."""
+    """Decides which repository is a paper's own. If `host` is None, or if an address is not on GitHub, fetches a
+    shallow copy into `cache` and reads it.
+
+    `decide` is called if the facts are inconclusive. `refused` returns the reason why an address must not be read, or
+    None if it is allowed."""
 
     def __init__(
         self,
@@ -61,9 +62,9 @@ class RepositorySearch:
         links: Sequence[RepositoryLink],
         later: Callable[[], Sequence[RepositoryLink]] = lambda: (),
     ) -> RepositoriesFound:
-        """Returns all examined repositories: the paper's own first, then the most likely. `links` are from the paper's
-        abstract. `later` returns the links in the paper's text, and is called if neither the abstract nor a search
-        yields the paper's own repository."""
+        """Returns all examined repositories. The paper's own comes first, followed by the others from most to least
+        likely. `links` contains the links from the paper's abstract. `later` returns the links in the paper's text.
+        `later` is called if neither the abstract nor a search yields the paper's own repository."""
         looked_at: list[ChosenRepository] = []
         seen: set[str] = set()
         unanswered = None
@@ -80,7 +81,7 @@ class RepositorySearch:
         self, paper: PaperIdentity, links: Sequence[RepositoryLink], seen: set[str]
     ) -> Iterator[ChosenRepository]:
         for link in [each for each in links if each.role != "cited"][:_MOST_LINKS]:
-            # A search result is examined again if the paper claims the repository as its own.
+            # A search result is examined again if the paper calls the repository its own.
             if link.name not in seen or link.role == "own":
                 seen.add(link.name)
                 yield self._judged(link.url, paper, link)
@@ -94,7 +95,8 @@ class RepositorySearch:
                 yield self._judged(facts.url, paper, None)
 
     def _searched(self, paper: PaperIdentity) -> tuple[Sequence[RepositoryFacts], str | None]:
-        """Returns the host's results for the title and arXiv id, or the reason why the host could not be searched."""
+        """Returns the host's results for the title and arXiv id. Also returns the reason if the host could not be
+        searched."""
         if self._host is None or self._busy is not None:
             return (), self._busy
         try:
@@ -146,7 +148,8 @@ class RepositorySearch:
         )
 
     def _facts(self, url: str) -> RepositoryFacts | None:
-        """Facts about a repository, or None if it does not exist. Raises `InputError` if the facts are unavailable."""
+        """Returns the facts about a repository, or None if it does not exist. Raises `InputError` if the facts are
+        unavailable."""
         name = github_name(url)
         if name is not None and self._host is not None:
             if self._busy is not None:
@@ -189,8 +192,8 @@ def _words(link: RepositoryLink) -> str:
 
 
 def _add(candidates: Iterable[ChosenRepository], looked_at: list[ChosenRepository]) -> bool:
-    """Appends candidates up to, and including, the first that is certainly the paper's own. Returns whether there is
-    such a candidate."""
+    """Appends candidates up to and including the first that is certainly the paper's own. Returns whether there is such
+    a candidate."""
     for candidate in candidates:
         looked_at.append(candidate)
         if candidate.is_official and (candidate.score >= _CERTAIN or candidate.is_named):

@@ -1,4 +1,4 @@
-"""Hybrid search (BM25 and embeddings) over a repository's blocks for a paper's techniques."""
+"""Searches a repository's blocks for a paper's techniques with BM25 and embeddings."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,12 +15,12 @@ _SYMBOL_WEIGHT = 0.5
 _RENDERED_WORDS = 40
 _EMBEDDED = 700
 _EMBEDDED_EACH = 60
-# MiniLM's cosine similarity between a paragraph in a paper and the matching code is rarely above this value.
+# The cosine similarity of MiniLM between a paragraph in a paper and the matching code rarely exceeds this value.
 _HIGH_COSINE = 0.6
 
 
 class BlockSearch:
-    """Scores a repository's blocks for each technique in a paper. `scores[i]` maps block ids to scores (0 to 1) for
+    """Scores a repository's blocks for each technique in a paper. `scores[i]` maps block ids to scores from 0 to 1 for
     technique i, best first."""
 
     def __init__(
@@ -31,8 +31,9 @@ class BlockSearch:
         embedder: Embedder,
         near: Sequence[Iterable[str]],
     ) -> None:
-        """`vectors[i]` is the embedding of technique i. `near[i]` lists symbols whose blocks are compared with
-        technique i by embedding, in addition to the blocks with the best BM25 scores. Raises `EmbeddingError`."""
+        """Searches for all techniques. `vectors[i]` is the embedding of technique i. This embedding is compared with
+        the blocks that have the best BM25 scores, and with the blocks of the symbols in `near[i]`. Raises
+        `EmbeddingError`."""
         self.index = index
         self._of_symbol: dict[tuple[int, str], list[tuple[IndexedBlock, float]]] = {}
         lexical = []
@@ -52,14 +53,16 @@ class BlockSearch:
         self.scores = [_fused(ranking, similar) for ranking, similar in zip(lexical, cosine, strict=True)]
 
     def best_of_symbols(self, i: int) -> dict[str, float]:
-        """Maps each symbol id to the highest score for technique i among the blocks directly in that symbol."""
+        """Maps each symbol id to the highest score for technique i. Considers only the blocks directly in the
+        symbol."""
         best: dict[str, float] = {}
         for block, score in self.scores[i].items():
             best.setdefault(self.index.blocks[block].symbol, score)
         return best
 
     def of_symbol(self, i: int, symbol: str) -> list[tuple[IndexedBlock, float]]:
-        """A symbol's blocks with their scores for technique i, best first, with ties in line order."""
+        """Returns a symbol's blocks with their scores for technique i, best first. Blocks with the same score are in
+        line order."""
         if (i, symbol) not in self._of_symbol:
             found = [(block, self.scores[i].get(block.id, 0.0)) for block in self.index.inside(symbol)]
             self._of_symbol[i, symbol] = sorted(found, key=lambda pair: -pair[1])
@@ -75,7 +78,8 @@ class BlockSearch:
 
 
 def _interleaved(rankings: Sequence[Sequence[str]]) -> list[str]:
-    """Interleaves the rankings without duplicates: the top of each, then the second of each, and so on."""
+    """Interleaves the rankings without duplicates. The first items of all rankings come first, followed by the second
+    items."""
     longest = max(map(len, rankings), default=0)
     return list(dict.fromkeys(ranking[at] for at in range(longest) for ranking in rankings if at < len(ranking)))
 

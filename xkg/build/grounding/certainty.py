@@ -1,5 +1,5 @@
-"""Decides whether a technique's top-ranked place is certain, meaning that its score is high and no code in another file
-comes close."""
+"""Decides whether a technique's highest-ranked place is certain. A place is certain if its score is high and no code in
+another file has a similar score."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,14 +12,14 @@ _LEAD = 0.2
 
 
 def is_certain(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, Entry]) -> bool:
-    """Whether `best` is a certain match. `ranked` lists the technique's candidates, and `entries` contains all
+    """Returns whether `best` is a certain match. `ranked` lists the technique's candidates, and `entries` contains all
     symbols."""
     return best.evidence.score >= max(_SCORE, _LEAD + _rival(best, ranked, entries))
 
 
 def _rival(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, Entry]) -> float:
-    """The highest score in another file. Variants and parts of a technique are often in the same file, so candidates in
-    that file are considered only if there are no candidates in other files."""
+    """Returns the highest score in another file. Variants and parts of a technique are often in the same file.
+    Therefore, candidates in that file are considered only if there are no candidates in other files."""
     own = entries[best.symbol]
     others = [(entries[each.symbol], each.evidence.score) for each in ranked]
     elsewhere = [(entry, score) for entry, score in others if entry.source.symbol.path != own.source.symbol.path]
@@ -28,7 +28,7 @@ def _rival(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, E
 
 
 def _nested(one: Entry, other: Entry) -> bool:
-    """Whether two symbols in a file are the same or one contains the other, ignoring the file's module."""
+    """Returns whether two symbols in a file are the same, or one contains the other. Ignores the file's module."""
     outer, inner = sorted((one, other), key=lambda entry: -entry.lines)
     first, second = outer.source.symbol, inner.source.symbol
     return first.id == second.id or (

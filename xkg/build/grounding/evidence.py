@@ -1,4 +1,5 @@
-"""The evidence that a symbol implements a technique: names, words, lines, and its role in the repository."""
+"""Scores the evidence that a symbol implements a technique. The evidence consists of names, words, lines and the
+symbol's role in the repository."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from xkg.build.grounding.index.symbol_roles import role_factor
 from xkg.build.grounding.query import TechniqueQuery
 from xkg.build.grounding.symbol_search import SymbolSearch
 
-# Weights for words from a technique's name, keyed by the field in which they occur.
+# Maps fields to the weights of name words that occur in them.
 _NAME_FIELDS: Mapping[str, float] = {
     "name": 1.0,
     "joined": 1.0,
@@ -19,22 +20,22 @@ _NAME_FIELDS: Mapping[str, float] = {
     "signature": 0.4,
 }
 _CODE_FIELDS = {field: weight for field, weight in _NAME_FIELDS.items() if field != "prose"}
-# The maximum weight of a word. The limit mainly affects words missing from the repository, because a technique's names
-# in the paper and in the code often differ by one word.
+# The maximum weight of a word. This mainly limits words missing from the repository, because a technique's names in the
+# paper and in the code often differ by one word.
 _UNSEEN = 0.8
 _CALLED = 0.8
-# A name such as "batch step" is too general if the combined `rarity` of its words is below this value.
+# A name such as "batch step" is too general if the combined `rarity` of its words is lower.
 _SPECIFIC = 0.6
-# Words in a name that only describe the kind of symbol.
+# These words in a name only describe the kind of symbol.
 _SHAPES = frozenset(stems("function fn func class module layer net network base impl util wrapper get compute"))
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence for a symbol, as scores from 0 to 1.
+    """Contains the evidence that a symbol implements a technique, as scores from 0 to 1.
 
     `words` scores the match with the technique's name and definition, relative to the best symbol. `name` scores the
-    match with the technique's name or acronym, in identifiers and prose; `own_name` ignores prose. `lines` is the score
+    match with the technique's name or acronym in identifiers and prose. `own_name` ignores prose. `lines` is the score
     of the symbol's best block. `role` is below 1 for tests and similar code."""
 
     words: float
@@ -45,12 +46,14 @@ class Evidence:
 
     @property
     def score(self) -> float:
-        """The ranking score (0 to 1): the mean of `words`, `name` and `lines`, times `role`."""
+        """Returns the ranking score from 0 to 1. The score is the mean of `words`, `name` and `lines`, multiplied by
+        `role`."""
         return (self.words + self.name + self.lines) / 3 * self.role
 
 
 def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int, lines: float) -> Evidence:
-    """The evidence that a symbol implements technique i of `search`; `lines` is the score of its best block."""
+    """Returns the evidence that a symbol implements technique i of `search`. `lines` is the score of the symbol's best
+    block."""
     lexical = search.lexical[i]
     best = next((score for symbol, score in lexical.items() if symbol in search.index.entries), 0.0)
     return Evidence(
@@ -63,19 +66,20 @@ def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int, 
 
 
 def own_name(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
-    """How much of the technique's name (0 to 1) occurs in the symbol's code, ignoring comments."""
+    """Returns the fraction of the technique's name that occurs in the symbol's code, from 0 to 1. Ignores comments."""
     return _name_evidence(query, entry, index, _CODE_FIELDS)
 
 
 def is_whole(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> bool:
-    """Whether a symbol is named after the technique, so that all its lines are assumed to implement the technique."""
+    """Returns whether a symbol is named after the technique. All lines of such a symbol are assumed to implement the
+    technique."""
     return _name_evidence(query, entry, index, {"name": 1.0, "joined": 1.0}) >= _CALLED
 
 
 def _name_evidence(query: TechniqueQuery, entry: Entry, index: SymbolIndex, weights: Mapping[str, float]) -> float:
-    """How much of the technique's name (0 to 1) occurs in the symbol, for the best-matching form of the name. Words are
-    weighted by their rarity in the repository. The result is lower if the symbol's own name has many other words.
-    `weights` are the field weights, highest first."""
+    """Returns the fraction of the technique's name that occurs in the symbol, for the best-matching form of the name.
+    Words are weighted by their rarity in the repository. The result is lower if the symbol's own name has many other
+    words. `weights` contains the weights of the fields, highest first."""
     fields = {name: frozenset(entry.fields[name]) for name in weights}
 
     def value(word: str) -> float:
@@ -93,7 +97,7 @@ def _form_evidence(form: Sequence[str], value: Callable[[str], float], index: Sy
         max(confidence * value(variant) for variant, confidence in {**vocabulary.related(word), word: 1.0}.items())
         for word in form
     ]
-    # A repository named after a method does not have to repeat that name in its code.
+    # A repository named after a method need not repeat that name in its code.
     weights = [
         0.0 if word in index.titled and not value else min(_UNSEEN, index.rarity(word))
         for word, value in zip(form, values, strict=True)
@@ -105,7 +109,8 @@ def _form_evidence(form: Sequence[str], value: Callable[[str], float], index: Sy
 
 
 def _explained(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
-    """The fraction of the words in a symbol's own name that come from the technique, weighted by rarity."""
+    """Returns the fraction of the words in a symbol's own name that come from the technique. Words are weighted by
+    rarity."""
     vocabulary = index.vocabulary
     name_words = {word for form in query.forms for word in form}
     name_words |= {related for word in name_words for related in vocabulary.related(word)}

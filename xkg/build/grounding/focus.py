@@ -1,4 +1,5 @@
-"""Finds the lines in a symbol that implement a technique: one to three ranges, best first, each with a reason."""
+"""Finds the lines in a symbol that implement a technique. Returns one to three ranges, best first, each with a
+reason."""
 
 from xkg.build.code.codebase import comment_mark
 from xkg.build.grounding.block_search import BlockSearch
@@ -12,7 +13,7 @@ from xkg.build.grounding.query import TechniqueQuery
 from xkg.model import LineRange
 
 _MOST_RANGES = 3
-# Other ranges are returned only if they score at least this fraction of the best range's score.
+# Other ranges are returned only if their score is at least this fraction of the best range's score.
 _NEARLY = 0.7
 _MOST_WORDS = 5
 
@@ -23,7 +24,7 @@ def focus(
     """Returns up to three of the `working_ranges` in `symbol` that implement technique i of `search`, best first.
 
     The ranges come from the whole symbol if it is named after the technique, or if it is a short function and `part` is
-    None. Otherwise, the ranges come from `part`, if given, or from the best blocks. A stub has no ranges."""
+    None. Otherwise, they come from `part` or, if `part` is None, from the best blocks. A stub has no ranges."""
     entry = search.index.symbols.entries[symbol]
     span = entry.source.symbol
     lines = entry.text.split("\n")
@@ -67,8 +68,8 @@ def focus(
 
 
 def _why(present: frozenset[str], entry: Entry, query: TechniqueQuery, search: BlockSearch) -> str:
-    """The technique's words that occur in the lines, rarest first. If the lines contain no such words, the words that
-    occur in the symbol's name."""
+    """Lists the technique's words that occur in the lines, rarest first. If there are none, lists the technique's words
+    that occur in the symbol's name."""
     spelled = query.content_words()
     related = search.index.symbols.vocabulary.related
     for found, says in ((present, "names"), ({*entry.fields["name"], *entry.fields["owner"]}, "its name contains")):

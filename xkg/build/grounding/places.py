@@ -1,5 +1,5 @@
-"""Turns a technique's ranked symbols into places: methods replace large classes and modules, and copies of the same
-code are merged into one place."""
+"""Turns a technique's ranked symbols into places. Replaces large classes and modules with their best symbols, and
+merges copies of the same code."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,27 +10,27 @@ from xkg.build.grounding.index.symbol_index import Entry
 from xkg.build.grounding.index.symbol_roles import SUPPORTING
 from xkg.build.grounding.ranking import Candidate
 
-_LARGE_CLASS = 150  # lines
+_LARGE_CLASS = 150  # a class with more lines is large
 # Fewer than 1% of the pairs of unrelated functions in a repository have a similarity above 0.4.
 _TWINS = 0.8
 
 
 @dataclass(frozen=True)
 class RankedPlace:
-    """A candidate and its `twins`: lower-ranked symbols with nearly the same code."""
+    """Represents a candidate and its `twins`, which are lower-ranked symbols with nearly the same code."""
 
     candidate: Candidate
     twins: tuple[str, ...] = ()
 
 
 def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int) -> list[RankedPlace]:
-    """At most `limit` places for technique i of `search`, best first. `ranked` are the technique's candidates, best
-    first."""
+    """Returns at most `limit` places for technique i of `search`, best first. `ranked` contains the technique's
+    candidates, best first."""
     entries = search.index.symbols.entries
     found: list[RankedPlace] = []
     best_blocks: set[str] = set()
     for candidate in _narrowed(ranked, search, i):
-        # A class and its method are a single place if they rank high because of the same lines.
+        # A class and its method are a single place if the same lines give them their high rank.
         inside = search.of_symbol(i, candidate.symbol)
         if inside and inside[0][0].id in best_blocks:
             continue
@@ -45,7 +45,7 @@ def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int)
 
 
 def _narrowed(ranked: Sequence[Candidate], search: BlockSearch, i: int) -> list[Candidate]:
-    """Removes duplicate candidates, and replaces each large class or module by the symbol that contains its best
+    """Removes duplicate candidates. Replaces each large class or module with the symbol that contains its best
     block."""
     entries = search.index.symbols.entries
     narrowed: dict[str, Candidate] = {}
@@ -68,7 +68,7 @@ def _is_container(entry: Entry) -> bool:
 
 
 def are_twins(one: Entry, other: Entry) -> bool:
-    """Whether two symbols have nearly the same code."""
+    """Returns whether two symbols have nearly the same code."""
     first, second = one.source.symbol, other.source.symbol
     if first.kind != second.kind or one.id == other.id:
         return False

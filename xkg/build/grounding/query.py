@@ -1,4 +1,5 @@
-"""The search query for a technique: variants of its name, its acronyms, and the words in its definition."""
+"""Builds the search query for a technique. The query contains variants of the technique's name, its acronyms and the
+words in its definition."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +25,8 @@ _PARENTHESES = re.compile(r"(?<!\s)\s*+\(([^()]*+)\)")
 _TEX_NAME = re.compile(
     r"\\(?:operatorname|mathrm|text|textrm|mathsf|mathbf)\s*+(?:\*\s*+)?\{([^{}]*)\}|\\([A-Za-z]{2,})"
 )
-# TeX layout commands. Greek letters and functions (\exp, \log, \max) are not listed because code uses them as names.
+# These are TeX layout commands. Greek letters and functions (\exp, \log, \max) are not listed, because code uses them
+# as names.
 _LAYOUT = frozenset(
     stems(
         """left right frac begin end text mathbb mathcal mathbf mathrm operatorname array aligned quad qquad big bigg
@@ -34,7 +36,7 @@ _LAYOUT = frozenset(
 )
 _OF_OTHERS = (Role.RELATED, Role.BACKGROUND, Role.EXPERIMENTS)
 _DEFINITION_WORDS = 80
-# The weight of an equation number; a word in the definition has weight 1.
+# The weight of an equation number. A word in the definition has weight 1.
 _NUMBER_WEIGHT = 2.0
 # An equation belongs to an excerpt if it starts at most this many characters before or after the excerpt.
 _BEFORE, _AFTER = 100, 300
@@ -42,12 +44,12 @@ _BEFORE, _AFTER = 100, 300
 
 @dataclass(frozen=True)
 class TechniqueQuery:
-    """The search terms for one technique.
+    """Contains the search terms for a technique.
 
     `forms` contains the stems of the name and of each alias. `acronyms` maps short names (as stems) to confidences, and
     `definition` maps the definition's stems to weights. `text` is the text to embed. `symbols` contains the symbols in
     the technique's equations, spelled like identifiers. `numbers` contains the technique's equation and algorithm
-    numbers, in the format of `numbered.references`. `cited` is true if the paper describes the technique only in
+    numbers, in the format of `numbered.references`. `cited` is True if the paper describes the technique only in
     sections on other work or experiments."""
 
     technique: str
@@ -60,22 +62,23 @@ class TechniqueQuery:
     cited: bool = False
 
     def content_words(self) -> dict[str, str]:
-        """Maps the stem of each word in the name and definition to the word."""
+        """Maps the stem of each word in the name and definition to the word itself."""
         return {stem(word): word for word in reversed(words(self.text))}
 
     @property
     def about(self) -> frozenset[str]:
-        """All stems in the name and definition."""
+        """Returns all stems in the name and definition."""
         return frozenset(word for form in self.forms for word in form) | frozenset(self.definition)
 
     def plain_weights(self, index: SymbolIndex) -> dict[str, float]:
-        """BM25 weights for symbols: a weight of at most 1 for each word in the name and definition, plus weights for
-        the equation and algorithm numbers that comments refer to."""
+        """Returns BM25 weights for symbols. Each word in the name and definition has a weight of at most 1. The
+        equation and algorithm numbers that comments refer to have weights, too."""
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         return {word: min(1.0, self.definition.get(word, 1.0)) for word in sorted(self.about)} | numbers
 
     def name_weights(self, vocabulary: Vocabulary) -> dict[str, float]:
-        """BM25 weights for the name: its words, their variants in the repository, and the acronyms that occur there."""
+        """Returns BM25 weights for the words in the name, their variants in the repository, and the acronyms that occur
+        there."""
         weights: dict[str, float] = {}
         for form in self.forms:
             for word in form:
@@ -88,8 +91,8 @@ class TechniqueQuery:
         return weights
 
     def weights(self, index: SymbolIndex) -> dict[str, float]:
-        """BM25 weights, half for the name (`name_weights`) and half for the definition. The definition's half also
-        covers equation and algorithm numbers that comments in the repository refer to."""
+        """Returns BM25 weights. Half of the weight belongs to the name (`name_weights`), and half to the definition.
+        The definition's half also covers equation and algorithm numbers that comments in the repository refer to."""
         query = self.name_weights(index.vocabulary)
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         definition = {**self.definition, **numbers}
@@ -101,8 +104,8 @@ class TechniqueQuery:
 
 
 def technique_queries(techniques: Sequence[Technique], document: Document | None) -> list[TechniqueQuery]:
-    """One query per technique, in order. Each "long form (SHORT)" in the paper adds an acronym, even if the technique
-    itself does not mention the acronym."""
+    """Returns a query for each technique, in order. Each "long form (SHORT)" in the paper adds an acronym, even if the
+    technique itself does not mention it."""
     texts = [document.text if document else "", *(f"{each.name}. {each.definition}" for each in techniques)]
     acronyms = abbreviations(texts)
     methods = [name for each in techniques if each.depth == 0 for name in (each.name, *each.aliases)]
@@ -126,7 +129,7 @@ def _query(
             if len(short) >= 3:
                 short_names[short] = 0.8
     for short, long in acronyms.items():
-        # The paper abbreviates this technique's name or part of it.
+        # The paper abbreviates all or part of this technique's name.
         if long and set(content_stems(long)) and _contains(content_stems(plain_name), content_stems(long)):
             short_names[stem(short.lower())] = 1.0
     for short in (plain_name, *shorts):
@@ -171,7 +174,7 @@ def _contains(phrase: Sequence[str], part: Sequence[str]) -> bool:
 def _definition(technique: Technique, document: Document | None) -> dict[str, float]:
     weights: dict[str, float] = {}
     for word in content_stems(technique.definition)[:_DEFINITION_WORDS]:
-        # Repetition increases a word's weight, but less than proportionally.
+        # Repetition increases the weight of a word, but less than proportionally.
         weights[word] = weights.get(word, 0.0) * 0.5 + 1.0
     for word in _formal_words(technique, document) if document else ():
         weights.setdefault(word, 0.5)
@@ -179,7 +182,7 @@ def _definition(technique: Technique, document: Document | None) -> dict[str, fl
 
 
 def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
-    """The stems of names in equations and algorithms near the technique's excerpts."""
+    """Yields the stems of names in equations and algorithms near the technique's excerpts."""
     for equation in _equations(technique, document):
         yield from _tex_words(equation.latex)
     for _, algorithm in _algorithms(technique, document):
@@ -187,8 +190,8 @@ def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
 
 
 def _numbers(technique: Technique, document: Document) -> Iterable[str]:
-    """The numbers of equations and algorithms that are in or near the technique's excerpts, or that the excerpts refer
-    to."""
+    """Yields the numbers of equations and algorithms in or near the technique's excerpts. Also yields the numbers that
+    the excerpts refer to."""
     for equation in _equations(technique, document):
         yield from (f"eq:{number.casefold()}" for number in equation.numbers)
     yield from (f"alg:{number}" for number, _ in _algorithms(technique, document) if number)
@@ -197,7 +200,7 @@ def _numbers(technique: Technique, document: Document) -> Iterable[str]:
 
 
 def _equations(technique: Technique, document: Document) -> Iterable[Equation]:
-    """The displayed equations near the technique's excerpts."""
+    """Yields the displayed equations near the technique's excerpts."""
     for excerpt in technique.excerpts:
         for equation in document.equations:
             if excerpt.start - _BEFORE <= equation.start <= excerpt.end + _AFTER:
@@ -205,7 +208,8 @@ def _equations(technique: Technique, document: Document) -> Iterable[Equation]:
 
 
 def _algorithms(technique: Technique, document: Document) -> Iterable[tuple[int, Algorithm]]:
-    """Each algorithm that overlaps the technique's excerpts, with its number, or 0 if it has no caption."""
+    """Yields each algorithm that overlaps the technique's excerpts, with its number. The number is 0 if the algorithm
+    has no caption."""
     for excerpt in technique.excerpts:
         captioned = 0
         for algorithm in document.algorithms:

@@ -18,7 +18,8 @@ _BLOCKS_OF = 8  # the number of top symbols whose blocks are all embedded
 
 @dataclass(frozen=True)
 class Candidate:
-    """A symbol with its evidence. `part` contains the lines covered by the evidence, or None for the whole symbol."""
+    """Represents a symbol with its evidence. `part` contains the lines that the evidence covers, or None for the whole
+    symbol."""
 
     symbol: str
     evidence: Evidence
@@ -38,7 +39,7 @@ class Ranking:
         self.blocks = BlockSearch(index, queries, vectors, embedder, near)
 
     def candidates(self, i: int) -> list[Candidate]:
-        """The candidates for the `i`-th technique, best first, each symbol once."""
+        """Returns the candidates for the `i`-th technique, best first. Each symbol occurs once."""
         best_blocks = self.blocks.best_of_symbols(i)
         proposed = (*islice(self._search.lexical[i], _CANDIDATES), *self._fused[i], *islice(best_blocks, _CANDIDATES))
         best: dict[str, Candidate] = {}

@@ -1,11 +1,12 @@
 """Matches the symbols in a stored repository to the symbols in a later copy.
 
-Name and path identify most symbols; a renamed or moved symbol is recognised by the fingerprint of its body. A symbol
-without a good match is reported as missing, because wrong lines are worse than no lines.
+Most symbols are identified by name and path. A renamed or moved symbol is recognised by the fingerprint of its body. A
+symbol without a good match is reported as missing, because wrong lines are worse than no lines.
 
 Files and symbols are compared only if they share a name, a path suffix or a fingerprint band. In a repository of 3,000
-files, each file is therefore compared with only about fifteen other files. A band is three fingerprint digits at a
-fixed position. One in sixteen pairs of fingerprints that agree in half of their digits has no band in common."""
+files, each file is therefore compared with only about fifteen other files. A band consists of three fingerprint digits
+at a fixed position. If half of the digits of two fingerprints agree, the probability that they share no band is about
+1/16."""
 
 import difflib
 from collections import Counter
@@ -23,13 +24,13 @@ _BODY_OF_SAME_NAME = 0.4
 _BODY_OF_ANY_NAME = 0.7
 _ALIEN = 0.2
 _SAME_FILE = 0.5
-# A copy that shares a smaller fraction of symbols is a different repository that just happens to have a `train.py` with
-# a `main`.
+# If a copy shares a smaller fraction of symbols, it is a different repository. For example, both may happen to contain
+# a `train.py` with a `main`.
 _RELATED = 0.2
 _MOST_PAIRS = 200_000
 _BAND = 3  # digits
 _DEEPEST = 16  # path components
-# A key shared by more than this number of files or symbols is not distinctive.
+# A key that more files or symbols share is not distinctive.
 _MOST_ALIKE = 20
 _MOST_NAMESAKES = 1000
 
@@ -38,23 +39,24 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Match:
-    """A matching symbol in the copy. `likeness` is 1 if the name, place and body are unchanged, and lower otherwise."""
+    """Represents a matching symbol in the copy. `likeness` is 1 if the name, place and body are unchanged. Otherwise,
+    it is lower."""
 
     symbol: Symbol
     likeness: float
 
 
 def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codebase) -> dict[str, Match]:
-    """Maps the ids of the `requested` symbols to their matches in `copy`, omitting missing symbols. `stored` contains
-    all symbols in the repository that the requested symbols come from. Each symbol in the copy matches at most one
-    stored symbol."""
+    """Maps the ids of the `requested` symbols to their matches in `copy`. Omits missing symbols. `stored` contains all
+    symbols in the repository that the requested symbols come from. Each symbol in the copy matches at most one stored
+    symbol."""
     current = [source.symbol for source in copy.symbols().values()]
     paths = _paths(stored, current)
     matcher = _Matcher(stored, current, paths)
     pairs = [(score, old, new) for old in matcher.with_rivals(requested) for new, score in matcher.candidates(old)]
     matches: dict[str, Match] = {}
     used: set[str] = set()
-    # Among symbols with the same name and score, the symbol with the nearest line wins.
+    # If several symbols have the same name and score, the symbol on the nearest line is chosen.
     for score, old, new in sorted(pairs, key=lambda p: (-p[0], abs(p[1].start_line - p[2].start_line), p[1].id)):
         if old.id not in matches and new.id not in used:
             matches[old.id] = Match(new, round(score, 4))
@@ -63,7 +65,7 @@ def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codeba
 
 
 def moved_focus(focus: Sequence[LineRange], old: Symbol, new: Symbol) -> tuple[LineRange, ...]:
-    """Shifts line ranges in `old` to `new`. Returns no ranges if the symbol's length changed, since the changed lines
+    """Shifts line ranges in `old` to `new`. Returns no ranges if the symbol's length changed, because the changed lines
     are then unknown."""
     if new.end_line - new.start_line != old.end_line - old.start_line:
         return ()
@@ -89,21 +91,21 @@ class _Matcher:
         self._related = len(self._missing) <= (1 - _RELATED) * len(stored)
 
     def with_rivals(self, requested: Iterable[Symbol]) -> list[Symbol]:
-        """The requested symbols, plus any stored symbols that compete with these for matches. Competing symbols have
-        the same name and place, or are missing from their place in the copy."""
+        """Returns the requested symbols, and any stored symbols that compete with them for matches. Competing symbols
+        have the same name and place, or are missing from their place in the copy."""
         rivals = [other for symbol in requested for other in self._stored[_category(symbol), self._place(symbol)]]
         if self._related and len(self._missing) * self._added_count <= _MOST_PAIRS:
             rivals += self._missing
         return list({symbol.id: symbol for symbol in (*requested, *rivals)}.values())
 
     def candidates(self, old: Symbol) -> Iterable[tuple[Symbol, float]]:
-        """Possible matches for `old` in the copy, with scores from 0 to 1."""
+        """Yields possible matches for `old` in the copy, with scores from 0 to 1."""
         own = (_category(old), self._place(old))
         for new in self._current.get(own, ()):
             if score := self._score_in_place(old, new):
                 yield new, score
-        # Consider only added symbols, because a symbol with the name and place of a different stored symbol matches
-        # that stored symbol.
+        # Only added symbols are considered. A symbol with the name and place of a different stored symbol matches that
+        # stored symbol.
         for new in self._added.sharing(_symbol_keys(old)):
             if score := self._score_moved(old, new):
                 yield new, score
@@ -125,7 +127,7 @@ class _Matcher:
         names = _name_likeness(old, new)
         same_signature = old.signature == new.signature
         if body is None:
-            # Only the name can be compared, which is enough if the file is missing and the name is unique.
+            # Only the name can be compared. A unique name is enough if the file is missing.
             alone = self._names[_category(new), new.qualified_name] == 1
             moved = old.path not in self._paths
             return 0.5 if names == 1.0 and old.qualified_name and same_signature and alone and moved else 0.0
@@ -135,8 +137,8 @@ class _Matcher:
         return 0.65 * body + 0.2 * names + 0.1 * same_file + 0.04 * same_signature
 
     def _body(self, old: Symbol, new: Symbol) -> float | None:
-        """The similarity of the bodies, or None if the bodies cannot be compared because they are short or were stored
-        without fingerprints."""
+        """Returns the similarity of the bodies. Returns None if the bodies cannot be compared because they are short or
+        were stored without fingerprints."""
         if not self._sketched or not (old.fingerprint or new.fingerprint):
             return None
         return similarity(old.fingerprint, new.fingerprint) if old.fingerprint and new.fingerprint else 0.0
@@ -146,7 +148,7 @@ class _Matcher:
 
 
 def _category(symbol: Symbol) -> str:
-    """The symbol's kind, except that a method is treated as a function, since a function moved into a class becomes a
+    """Returns the symbol's kind. A method counts as a function, because a function that is moved into a class becomes a
     method."""
     return "function" if symbol.kind == "method" else symbol.kind
 
@@ -164,7 +166,7 @@ T = TypeVar("T", str, Symbol)
 
 
 class _KeyIndex(Generic[T]):
-    """An inverted index from keys to items. Keys with more than `most` items are omitted."""
+    """Maps keys to the items that have them. Omits keys with more than `most` items."""
 
     def __init__(self, things: Iterable[tuple[T, Iterable[Hashable]]], most: int) -> None:
         self._by_key: dict[Hashable, list[T]] = {}
@@ -174,7 +176,7 @@ class _KeyIndex(Generic[T]):
         self._by_key = {key: group for key, group in self._by_key.items() if len(group) <= most}
 
     def sharing(self, keys: Iterable[Hashable]) -> Iterable[T]:
-        """The items that have any of these keys, without duplicates."""
+        """Yields the items that have any of these keys. Yields each item once."""
         by_id: dict[str, T] = {}
         for key in keys:
             for thing in self._by_key.get(key, ()):
@@ -206,7 +208,7 @@ def _bands(fingerprint: str) -> Iterator[tuple[int, str]]:
 
 
 def _paths(stored: Sequence[Symbol], current: Sequence[Symbol]) -> dict[str, str]:
-    """Maps stored paths to paths in the copy, omitting missing files."""
+    """Maps stored paths to paths in the copy. Omits missing files."""
     old, new = _files(stored), _files(current)
     renamed = {path: path for path in old if path in new}
     added = _KeyIndex(((path, _file_keys(path, file)) for path, file in new.items() if path not in old), _MOST_ALIKE)

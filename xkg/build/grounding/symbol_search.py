@@ -1,4 +1,4 @@
-"""Hybrid search over a repository's symbols for a paper's techniques: BM25, embeddings, and a fusion of both."""
+"""Searches a repository's symbols for a paper's techniques. Uses BM25, embeddings and a fusion of both."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from xkg.build.grounding.query import TechniqueQuery
 from xkg.embeddings.base import Embedder
 from xkg.fusion import reciprocal_rank_fusion
 
-# Embedding is slow, so in a larger repository only symbols that match a technique's words are embedded.
+# Embedding is slow. In larger repositories, only symbols that match a technique's words are embedded.
 _EMBEDDED = 700
 _DEPTH = 200
 
@@ -18,14 +18,14 @@ _DEPTH = 200
 class SymbolSearch:
     """Searches a codebase for all techniques in one batch.
 
-    `lexical[i]` contains BM25 scores for the words in the name and definition of technique i, `named[i]` contains BM25
-    scores for the name alone, and `similarity[i]` contains cosine similarities. All three map ids of symbols, or of
-    parts of symbols, to scores, best first."""
+    `lexical[i]` contains BM25 scores for the words in the name and definition of technique i. `named[i]` contains BM25
+    scores for the name alone. `similarity[i]` contains cosine similarities. All three map ids of symbols, or of parts
+    of symbols, to scores, best first."""
 
     def __init__(
         self, index: SymbolIndex, queries: Sequence[TechniqueQuery], vectors: NDArray[np.float32], embedder: Embedder
     ) -> None:
-        """`vectors[i]` is the embedding of technique i. Raises `EmbeddingError`."""
+        """Searches for all techniques. `vectors[i]` is the embedding of technique i. Raises `EmbeddingError`."""
         self.index = index
         self.weights = [query.plain_weights(index) for query in queries]
         self.lexical = [index.search_parts(weights) for weights in self.weights]
@@ -38,7 +38,7 @@ class SymbolSearch:
         self.similarity = [_ranked(embedded, row) for row in vectors @ symbols.T]
 
     def fused(self, i: int, limit: int) -> list[str]:
-        """The best symbols for technique i, by reciprocal rank fusion of all three searches."""
+        """Returns the best symbols for technique i. Combines all three searches by reciprocal rank fusion."""
         rankings = [list(ranking)[:_DEPTH] for ranking in (self.lexical[i], self.named[i], self.similarity[i])]
         return [symbol for symbol, _ in reciprocal_rank_fusion(rankings)[:limit]]
 
@@ -53,7 +53,7 @@ class SymbolSearch:
 
 
 def _has_content(entry: Entry) -> bool:
-    """Whether a symbol is worth embedding: it is neither a file of definitions nor a supporting method."""
+    """Returns whether a symbol is worth embedding. Files of definitions and supporting methods are not."""
     return not entry.supports and (entry.kind != "module" or entry.is_script)
 
 

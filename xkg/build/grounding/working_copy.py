@@ -1,4 +1,4 @@
-"""Caches parsed working copies for repeated queries while a user edits the code."""
+"""Caches parsed working copies, because users query them repeatedly while they edit the code."""
 
 import hashlib
 import threading
@@ -22,7 +22,7 @@ _BATCH = 500  # files in memory at a time
 
 @dataclass(frozen=True)
 class WorkingCopy:
-    """A folder and its parsed content as of the time it was read."""
+    """Represents a folder and its parsed content at the time when it was read."""
 
     folder: Path
     codebase: Codebase
@@ -37,8 +37,10 @@ class WorkingCopy:
 
 
 class WorkingCopies:
-    """A least-recently-used cache of parsed folders. A folder is parsed again only if one of its source files changed.
-    Thread-safe: requests for a folder that is being parsed wait for the parse to finish; other requests do not."""
+    """Caches parsed folders, and drops the least recently used ones. Parses a folder again only if one of its source
+    files has changed.
+
+    Thread-safe. Requests for a folder that is being parsed wait until it is parsed. Other requests do not wait."""
 
     def __init__(self, parsers: Parsers) -> None:
         self._parsers = parsers
@@ -46,9 +48,9 @@ class WorkingCopies:
         self._parsed: OrderedDict[Path, tuple[str, Future[WorkingCopy]]] = OrderedDict()
 
     def read(self, folder: Path, roots: Sequence[Path] | None = None) -> WorkingCopy:
-        """The folder's current content, including uncommitted changes. `roots` has the same meaning as in
-        `read_folder`. Raises `InputError` if the folder has no readable source, plus anything that `Parsers.repository`
-        raises."""
+        """Returns the folder's current content, including uncommitted changes. `roots` has the same meaning as in
+        `read_folder`. Raises `InputError` if the folder has no readable source. Also raises the same errors as
+        `Parsers.repository`."""
         checkout = read_folder(folder, roots)
         place, state = folder.resolve(), _content_hash(checkout)
         with self._lock:
@@ -71,7 +73,7 @@ class WorkingCopies:
 
 
 def _content_hash(checkout: Checkout) -> str:
-    """Hashes the source files. Modification times are too coarse to detect an edit made right after a query."""
+    """Hashes the source files. Modification times are too coarse to detect an edit directly after a query."""
     digest = hashlib.sha256(f"{checkout.repository.commit}\0".encode())
     skipped = Skips()
     paths = [f.path for f in checkout.files if is_wanted(f, skipped)]

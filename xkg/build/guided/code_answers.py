@@ -1,8 +1,9 @@
-"""Answers about the code for several techniques: first their modules, later the review of these modules.
+"""Defines the model's answers about the code for several techniques. The first answer contains their modules, and a
+later answer contains the review of these modules.
 
 Both questions have the same answer type and begin with the same text. Endpoints charge less for a prefix that they have
-seen before, and the answer format is part of the prefix. (Answer types have no docstrings, because these would be sent
-with every question, and the prompts already explain the fields.)"""
+seen before, and the answer format is part of the prefix. Answer types have no docstrings, because docstrings would be
+sent with every question. The prompts already explain the fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from xkg.llm.client import AnswerType
 Origin = Literal["lines", "differs", "definition", "argument", "nowhere", "none"]
 
 
-# How a module implements one statement in the definition, or part of a statement.
+# Describes how a module implements one statement in the definition, or part of a statement.
 class Planned(AnswerType):
     statement: int
     origin: Origin
@@ -35,7 +36,7 @@ class FaultFound(AnswerType):
     remark: str
 
 
-# Whether the definition, the source lines and the module agree on one statement in the definition.
+# Tells whether the definition, the source lines and the module agree on one statement in the definition.
 class Compared(AnswerType):
     statement: int
     verdict: Literal["same", "differs", "added", "absent", "elsewhere", "narrower", "wrong"]
@@ -57,14 +58,15 @@ class CodeAnswer(Asking):
 
 @dataclass(frozen=True)
 class Shared:
-    """The inputs at the start of both questions, and each technique's number in these inputs, keyed by technique id."""
+    """Contains the inputs with which both questions start. `numbers` maps technique ids to the numbers in these
+    inputs."""
 
     inputs: Mapping[str, str]
     numbers: Mapping[str, int]
 
     @staticmethod
     def of(code: str, remarks: Sequence[str], components: str, techniques: Sequence[tuple[str, str]]) -> "Shared":
-        """`techniques` are pairs of id and description."""
+        """Returns the inputs for these techniques, which are pairs of id and description."""
         texts = [f"## {n}. {text}" for n, (_, text) in enumerate(techniques, start=1)]
         inputs = {
             "code": code,

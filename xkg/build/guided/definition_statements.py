@@ -7,7 +7,7 @@ _FORMULA = (
 )
 _MASKED = re.compile(_FORMULA, re.DOTALL)
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|resp|approx|w\.r\.t|i\.i\.d|etc|et al|Eq|Fig|Sec|No)|\b[A-Z])\.$")
-# "$\mu$ and $\Sigma$ are the mean and the covariance" belongs to the previous statement.
+# A sentence such as "$\mu$ and $\Sigma$ are the mean and the covariance" belongs to the previous statement.
 _SYMBOL = r"(?:\$[^$]{1,80}\$|[A-Za-z\u0370-\u03ff]\w?)"
 _EXPLAINS = re.compile(
     rf"(?:where |here,? |with )?{_SYMBOL}(?:(?:,| and|, and) {_SYMBOL}){{0,6}} "
@@ -15,13 +15,13 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 _END = re.compile(r"[.!?][)\]\"'”’]?\s++(?=\S)|;\s++")
-# A statement shorter than this length is joined to the previous statement.
+# Shorter statements are joined to the previous statement.
 _LEAST = 25
 
 
 def statements_of(definition: str) -> tuple[str, ...]:
-    """Returns the sentences in a definition, split at semicolons but never inside formulas. Returns () for a definition
-    without text."""
+    """Returns the sentences in a definition, split at semicolons but never inside formulas. Returns () if the
+    definition has no text."""
     text = " ".join(definition.split())
     masked = _MASKED.sub(lambda match: "x" * len(match[0]), text)
     found: list[str] = []
@@ -42,5 +42,5 @@ def statements_of(definition: str) -> tuple[str, ...]:
 
 
 def numbered(definition: str) -> str:
-    """Returns the statements in a definition, one per line, as `[1] …`."""
+    """Numbers the statements in a definition. Writes each on its own line as `[1] …`."""
     return "\n".join(f"[{n}] {text}" for n, text in enumerate(statements_of(definition), start=1))

@@ -20,8 +20,8 @@ def prompt(name: str) -> Prompt:
 
 
 class UsedComponent(Value):
-    """A component whose code a draft's module includes or could include. `proven` is true if the component's own test
-    proves the code. `sources` are the symbols that the component was made from."""
+    """Represents a component whose code a draft's module includes or could include. `proven` is True if the component's
+    own test proves the code. `sources` lists the symbols that the component was made from."""
 
     name: str
     implementation: str
@@ -34,20 +34,23 @@ class UsedComponent(Value):
 
 
 class Draft(Value):
-    """A candidate code node: a self-contained module, the test script that imports it as `implementation`, and its
-    documentation. `technique` and `name` are the technique's id and name. `sources` are the ids of the symbols whose
-    statements or names the module contains, and `excerpt` contains the lines that the model saw, including lines that
-    it requested.
+    """Represents a candidate code node. The node contains a self-contained module, the test script that imports it as
+    `implementation`, and its documentation. `technique` and `name` are the technique's id and name. `sources` lists the
+    symbols whose statements or names the module contains. `excerpt` contains the lines that the model saw, including
+    lines that it requested.
 
     The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, contains the lines from which
-    the module's own code was written; it is empty if these lines are the whole excerpt. `uncalled` lists components
-    that the module does not call; their code is in `ready`. `absent` lists the components without code.
+    the module's own code was written. `own_excerpt` is empty if these lines are the whole excerpt. `uncalled` lists
+    components that the module does not call, and `ready` contains their code. `absent` lists the components without
+    code.
 
     `definition` is the technique's definition, without its name. `declared` contains the author's remarks on statements
-    that the module does not simply copy from its source lines, one per entry; `declared` is empty if the module was
-    repaired later. `by_definition` maps functions and classes written from the definition alone to the numbers of the
-    definition's statements. `looked` contains the lines that the author or a review requested, and `opened` the ids of
-    the symbols in these lines. `searched` is true if the author or a review searched the repository."""
+    that the module does not simply copy from its source lines. `declared` is empty if the module was repaired later.
+    `by_definition` maps functions and classes written from the definition alone to the numbers of the definition's
+    statements.
+
+    `looked` contains the lines that the author or a review requested, and `opened` contains the ids of the symbols in
+    these lines. `searched` is True if the author or a review searched the repository."""
 
     technique: str
     name: str
@@ -70,13 +73,13 @@ class Draft(Value):
 
     @property
     def text(self) -> str:
-        """The technique's name and definition."""
+        """Returns the technique's name and definition."""
         return f"{self.name}. {self.definition}"
 
     @property
     def scope(self) -> Scope:
-        """The part of the module that is checked for fidelity (everything except its components' code), and the lines
-        from which that part was written."""
+        """Returns the part of the module that is checked for fidelity, and the lines from which that part was written.
+        This part excludes the code of components."""
         components = [component.implementation for component in self.components]
         lines = own_lines(self.implementation, components)
         calls = component_calls(self.implementation, components) & lines

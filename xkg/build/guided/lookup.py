@@ -1,7 +1,7 @@
-"""Shows a model the repository lines that it asks for before it answers.
+"""Shows a model the lines of the repository that it asks for before it answers.
 
-An answer may list places to open and texts to search for. Places and texts are looked up in the parsed repository in
-memory; an answer can never cause a file to be read."""
+An answer may list places to open and texts to search for. Both are looked up in the parsed repository in memory. An
+answer can never cause a file to be read."""
 
 import textwrap
 from itertools import chain
@@ -18,15 +18,15 @@ _LONGEST_LINE = 160
 _LONGEST_NAME = 300
 
 
-# An answer that may first ask to see more code. `open` lists places: `file.py`, `file.py:10-40`, `file.py::Name` or
-# `Name`. `search` lists texts to find in files and configurations.
+# An answer in which the model may first ask to see more code. `open` lists places, such as `file.py`, `file.py:10-40`,
+# `file.py::Name` or `Name`. `search` lists texts to find in files and configurations.
 class Asking(AnswerType):
     open: tuple[str, ...] = ()
     search: tuple[str, ...] = ()
 
 
 def place_of(symbol: Symbol) -> str:
-    """Returns the name that an answer can use to open a symbol."""
+    """Returns the name with which an answer can open a symbol."""
     return f"{symbol.path}::{symbol.qualified_name}" if symbol.qualified_name else symbol.path
 
 
@@ -34,8 +34,9 @@ _Place = tuple[Module, int, int]  # a file, and the first and last line in it
 
 
 class Lookup:
-    """The parts of one repository that were shown during one question. `shown` contains the texts, and `symbols` the
-    ids of the functions, methods and classes that were opened. `searched` is true if the model searched for a text."""
+    """Contains the parts of a repository that were shown during one question. `shown` contains their texts, and
+    `symbols` contains the ids of the functions, methods and classes that were opened. `searched` is True if the model
+    searched for a text."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.shown: list[str] = []
@@ -44,7 +45,7 @@ class Lookup:
         self._codebase = codebase
 
     def more(self, answer: Asking) -> More | None:
-        """Returns the lines that an answer asks for, or None if the answer does not ask for lines."""
+        """Returns the lines that an answer asks for, or None if it asks for none."""
         if not (answer.open or answer.search):
             return None
         parts: list[str] = []
@@ -60,7 +61,7 @@ class Lookup:
         return More("\n".join(parts))
 
     def added_to(self, draft: Draft) -> Draft:
-        """Returns the draft with the shown lines added to its source lines."""
+        """Adds the shown lines to the source lines of a draft."""
         if not self.shown:
             return draft
         own = draft.own_excerpt or draft.excerpt
@@ -97,7 +98,8 @@ class Lookup:
         return f"# --- {name[:_LONGEST_LINE]!a}: no such file, function or class\n"
 
     def _place(self, asked: str) -> _Place | None:
-        """Returns the lines at a place: a file, some lines of a file, or a symbol by its full or last name."""
+        """Returns the lines at a place. The place is a file, some lines of a file, or the full or last name of a
+        symbol."""
         path, mark, name = asked.rpartition("::")
         modules = {module.path: module for module in self._codebase.modules}
         if not mark and asked in modules:

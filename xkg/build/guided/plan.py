@@ -1,8 +1,8 @@
-"""Estimates the language model calls in a build and their cost, without making any calls.
+"""Estimates the number and cost of a build's language model calls, without making any calls.
 
-The stages themselves run on the outputs of earlier builds. Static analysis stands in for missing answers, so the
-counted prompts are specific to this paper and repository. If the techniques are not known yet, the counts are scaled to
-the number of techniques that a model is expected to find and write code for."""
+Runs the stages on the outputs of earlier builds. Static analysis replaces missing answers, so the counted prompts are
+specific to this paper and repository. If the techniques are not known yet, the counts are scaled to the number of
+techniques that a model is expected to find and write code for."""
 
 import math
 import threading
@@ -25,22 +25,23 @@ from xkg.value import Value
 
 A = TypeVar("A", bound=AnswerType)
 
-# These numbers were measured on ten builds (6 to 14 techniques, 6 to 11 of them with code). `_OUTPUT` is the number of
-# tokens per answer (for code, per technique in the answer). `_USUAL_TECHNIQUES` is the number of techniques in a paper
-# of ordinary length; static analysis finds fewer if techniques are defined in prose. `_AFTER` contains the calls in
-# later stages for each question that writes code, with input tokens relative to that question. `_AFTER`, `_TOGETHER`
-# and the size of the paper answer are based on recorded answers for only four papers (6 to 13 techniques with code).
+# These numbers were measured on ten builds with 6 to 14 techniques, of which 6 to 11 had code. `_OUTPUT` is the number
+# of tokens per answer or, for code, per technique in the answer. `_USUAL_TECHNIQUES` is the number of techniques in a
+# paper of ordinary length. Static analysis finds fewer if techniques are defined in prose. `_AFTER` contains the calls
+# in later stages for each question that writes code. Their input tokens are relative to that question. `_AFTER`,
+# `_TOGETHER` and the size of the paper answer are based on recorded answers for only four papers, with 6 to 13
+# techniques with code.
 _OUTPUT = {"extract": 2800, "ground": 400, "modularize": 2300}
 # Of 48 answers with code, 15 were unusable and had to be requested again.
 _WITH_UNUSABLE = 1.25
 _USUAL_TECHNIQUES = 9
-# If static analysis finds more than this number of techniques, some of these techniques are parts of another; the
-# prompt asks the model for 5 to 12 techniques.
+# If static analysis finds more techniques, some of them are parts of others. The prompt asks the model for 5 to 12
+# techniques.
 _MOST_TECHNIQUES = 12
 _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85
-# The techniques and input tokens per question that writes code. Static analysis would overestimate the tokens, because
-# it locates whole files.
+# The number of techniques and of input tokens in each question that writes code. Static analysis would overestimate the
+# tokens, because it locates whole files.
 _TOGETHER = 5.0
 _CODE_PROMPT = 7_500
 _AFTER = {"debug": (1.0, 0.6, 500), "check": (2.5, 0.8, 1200)}
@@ -49,7 +50,7 @@ _BATCHED = frozenset({"ground", "modularize"})
 
 
 class PlannedStage(Value):
-    """The calls, tokens and dollars for a stage. `dollars` is None if a price is unknown."""
+    """Estimates the number of calls, tokens and dollars that a stage needs. `dollars` is None if a price is unknown."""
 
     stage: str
     calls: int
@@ -59,8 +60,8 @@ class PlannedStage(Value):
 
 
 def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]:
-    """Returns the calls that a build of this paper would still make in each stage, in order. Empty if all outputs are
-    stored. Does not call a model or run code. Raises anything that the static stages raise."""
+    """Returns the calls that a build of this paper would still make in each stage, in order. Returns () if all outputs
+    are stored. Does not call a model or run code. Raises the same errors as the static stages."""
     estimator = _Estimator(context.settings.llm)
     build = _EstimatedBuild(opened, context, estimator)
     try:
@@ -79,8 +80,8 @@ def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]
 
 
 def expected_techniques(found: int, document: Document) -> int:
-    """Returns the number of techniques that a model is expected to find in a paper, at most 12, given the number found
-    by static analysis."""
+    """Returns the number of techniques, at most 12, that a model is expected to find in a paper. `found` is the number
+    that static analysis finds."""
     fullness = min(1.0, len(document.text) / _ORDINARY_CHARACTERS)
     return min(_MOST_TECHNIQUES, max(found, round(_USUAL_TECHNIQUES * fullness)))
 
@@ -91,7 +92,7 @@ class _EstimatedBuild(GuidedBuild):
 
 
 class _Estimator:
-    """Takes the place of the model, and counts the calls without answering them."""
+    """Replaces the model, and counts the calls without answering them."""
 
     def __init__(self, settings: LlmSettings) -> None:
         self.planned_calls: dict[str, list[PlannedStage]] = {}
@@ -102,7 +103,8 @@ class _Estimator:
         self._with_code = 0
 
     def expect(self, found: int, techniques: int) -> None:
-        """Scales the expected number of techniques with code by the ratio of expected to found techniques."""
+        """Sets the ratio of expected to found techniques. This ratio scales the expected number of techniques with
+        code."""
         self._scale = techniques / found if found else 1.0
 
     def expect_code(self, found: int) -> None:
@@ -155,7 +157,7 @@ class _Estimator:
         return tuple(stages.values())
 
     def _stage(self, stage: str, calls: float, input_tokens: float, output_tokens: float) -> PlannedStage:
-        """Returns a stage with these calls, and these tokens for each call."""
+        """Returns the estimate for a stage with this number of calls and this number of tokens per call."""
         count = math.ceil(calls)
         tokens = round(count * input_tokens), round(count * output_tokens)
         dollars = Prices(self._settings.prices).dollars(model_of(self._settings, "code_model"), tokens[0], 0, tokens[1])

@@ -6,13 +6,13 @@ from pathlib import PurePosixPath
 from xkg.build.code.codebase import Codebase
 
 _NAMED = re.compile(r"(?:^|/)(?:third_?party|vendor(?:ed)?|extern(?:al)?s?|submodules?)(?=/|$)", re.IGNORECASE)
-# Files that mark a folder as a separate package.
+# These files show that a folder is a separate package.
 _OF_A_PACKAGE = frozenset({"setup.py", "pyproject.toml", "LICENSE", "LICENSE.md", "LICENSE.txt"})
 
 
 def vendored_folders(codebase: Codebase) -> frozenset[str]:
-    """Returns the folders that are named like vendored code or have their own installer or licence, except a folder
-    that contains every module."""
+    """Returns the folders that contain vendored packages. Such a folder has a typical name, or has its own installer or
+    licence. A folder that contains every module is excluded."""
     found: set[str] = set()
     for path in {*codebase.files, *(module.path for module in codebase.modules)}:
         folder, _, name = path.rpartition("/")
@@ -25,5 +25,4 @@ def vendored_folders(codebase: Codebase) -> frozenset[str]:
 
 
 def is_inside(path: str, folders: frozenset[str]) -> bool:
-    """Whether a path is in one of the folders."""
     return not folders.isdisjoint(str(folder) for folder in PurePosixPath(path).parents)

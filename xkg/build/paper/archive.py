@@ -1,4 +1,4 @@
-"""Unpacks a paper's archive into memory. Nothing is written to disk."""
+"""Unpacks a paper's archive into memory. Writes nothing to disk."""
 
 import gzip
 import io
@@ -27,16 +27,16 @@ _TEXT_SUFFIXES = frozenset(
 
 
 def is_archive(head: bytes) -> bool:
-    """Whether `unpack` can read a file that begins with `head` (the first 512 bytes are enough)."""
+    """Returns whether `unpack` can read a file that begins with `head`. The first 512 bytes are enough."""
     return head.startswith((b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar"
 
 
 def unpack(data: bytes, path: Path) -> dict[str, bytes]:
-    """Returns the text files in a .tar, .tar.gz or .zip archive, keyed by path. The single TeX file in a .gz is
-    returned as `main.tex`. `path` is only used in error messages.
+    """Returns the text files in a .tar, .tar.gz or .zip archive, keyed by path. If a .gz contains a single TeX file,
+    its key is `main.tex`. `path` is only used in error messages.
 
-    Figures are skipped. Raises `UnsafeInputError` if the archive contains links, devices or paths outside the archive,
-    or if it is too large for a paper. Raises `InputError` if the archive is corrupt or encrypted."""
+    Skips figures. Raises `UnsafeInputError` if the archive contains links, devices or paths outside the archive, or if
+    it is too large for a paper. Raises `InputError` if the archive is corrupt or encrypted."""
     require_small_archive(len(data), path)
     file = io.BytesIO(data)
     try:
@@ -54,7 +54,7 @@ def unpack(data: bytes, path: Path) -> dict[str, bytes]:
         zlib.error,
         tarfile.TarError,
         zipfile.BadZipFile,
-        # for invalid header fields
+        # tarfile raises these errors for invalid header fields
         LookupError,
         OverflowError,
         RuntimeError,
@@ -74,8 +74,6 @@ def _too_much(path: Path, what: str) -> UnsafeInputError:
 
 
 class _Counted(io.RawIOBase):
-    """A decompressed stream that raises `UnsafeInputError` if it grows too large for a paper."""
-
     def __init__(self, stream: IO[bytes], path: Path, compressed: int) -> None:
         self._stream, self._path, self._compressed, self._count = stream, path, compressed, 0
 
@@ -113,7 +111,8 @@ def _gunzip(path: Path, file: IO[bytes], size: int) -> dict[str, bytes]:
 
 
 def _old_tar(head: bytes) -> bool:
-    """Whether a file is a pre-ustar tar, which has no magic number but can be identified by its header checksum."""
+    """Returns whether a file is a tar in the format before ustar. Such files have no magic number, so the header's
+    checksum is checked."""
     if len(head) < 512:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Finds the end of the author list in a bibliography entry by the format of the names."""
+"""Finds where the author list in a bibliography entry ends, based on the format of the names."""
 
 import re
 
@@ -7,7 +7,7 @@ _PARTICLE = r"(?i:al|bin|da|de|del|den|der|di|dos|du|el|la|las|le|los|ten|ter|va
 _GIVEN = rf"{_CAPITAL}[\w'’`´¨\-]{{1,40}}+"
 _SURNAME = rf"(?:{_PARTICLE}\s){{0,3}}(?!{_CAPITAL}{{1,3}}(?![\w'’`´¨])){_GIVEN}"
 _INITIALS = rf"{_CAPITAL}[^\W\d_]?\.(?:[ ~-]?[^\W\d_]\.){{0,8}}+"
-_BARE = rf"{_CAPITAL}(?:[ -]?{_CAPITAL}){{0,3}}(?!\w)"  # initials without full stops
+_BARE = rf"{_CAPITAL}(?:[ -]?{_CAPITAL}){{0,3}}(?!\w)"  # initials without full stops, as in "Lee AB"
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
 _STOPS = rf"(?=[,.:;]|\s(?:and|&|\(|et\s|{_YEAR}))"
 # Formats of author names. All names in a list have the same format.
@@ -27,8 +27,8 @@ _AFTER = re.compile(
     rf"(?:\s*+[(\[]?{_YEAR}(?:,?\s[A-Z][a-z]+\.?(?:\s\d+)?)?[)\]]?[.,:;]*+)?\s++"
 )
 _ODD = re.compile(r"[^,;:]{1,40},\s(?:and\s)?")  # a name in a different format
-_CUT = re.compile(r"\w\.,")  # within initials
-# Matches text after a comma that is still part of the list of names.
+_CUT = re.compile(r"\w\.,")  # a full stop and a comma after an initial
+# Matches text after a comma that still belongs to the list of names.
 _NO_TITLE = re.compile(r"(?:and|&)\s|(?:\S{1,40}\s)?[A-Z][^\s.,]{0,40}[.,]\s|(?:[^.:]|\b[A-Z]\.){0,300},\s(?:and|&)\s")
 _ET_AL = re.compile(r",?\s(?:and\s)?et\sal\b")
 

@@ -1,5 +1,5 @@
-"""`Document`, a parsed paper. All paper parsers return a `Document`, and extraction and grounding read papers only in
-this form."""
+"""Defines `Document`, a parsed paper. All paper parsers return a `Document`, and all later stages read papers in this
+form only."""
 
 from typing import Literal
 
@@ -10,7 +10,8 @@ from xkg.value import Value
 
 
 class Section(Value):
-    """A heading and its text, as offsets into `Document.text` (end exclusive).
+    """Represents a section, that is, its heading and its text. All offsets refer to `Document.text`, and ends are
+    exclusive.
 
     `start` is the start of the heading, and `body_start` is the start of the text after the heading. `end` is the start
     of the next heading at the same or a higher level, so a section includes its subsections. `level` is 1 for a
@@ -28,8 +29,8 @@ class Section(Value):
 
 
 class Equation(Value):
-    """A displayed equation. `latex` is the equation's body without the environment, with macros expanded; `numbers` are
-    the printed numbers ("8", "3a", "A.2"), one per numbered row."""
+    """Represents a displayed equation. `latex` contains the equation's body without the environment and with macros
+    expanded. `numbers` contains the printed number of each numbered row, such as "8", "3a" or "A.2"."""
 
     start: int
     end: int
@@ -39,8 +40,8 @@ class Equation(Value):
 
 
 class Algorithm(Value):
-    """An algorithm. `title` is the readable caption without "Algorithm 1", and `body` contains the readable steps, one
-    per line."""
+    """Represents an algorithm in a paper. `title` is the readable caption without "Algorithm 1". `body` contains the
+    readable steps, one per line."""
 
     start: int
     end: int
@@ -50,10 +51,11 @@ class Algorithm(Value):
 
 
 class Aside(Value):
-    """A block of LaTeX outside the running text, and the block's readable text. The kinds are `table`, `caption`,
-    `footnote`, `statement` (a theorem or proof, after its printed name), `listing` and `float` (any other content of a
-    float, often empty). A `table` consists of the caption and one row per line, with bars between cells. The span of a
-    `float` includes any other blocks inside the float."""
+    """Represents a block of LaTeX outside the running text, such as a table or footnote.
+
+    A `statement` is a theorem or proof, and its text starts with its printed name. A `table` contains the caption and
+    one row per line, with bars between cells. A `float` is any other content of a float, and is often empty. The span
+    of a `float` includes any other blocks inside it."""
 
     kind: Literal["table", "caption", "footnote", "statement", "listing", "float"]
     start: int
@@ -62,8 +64,8 @@ class Aside(Value):
 
 
 class Emphasis(Value):
-    """A term that the author emphasized in running text. `text` is the readable term; the offsets include the
-    markup."""
+    """Represents a term that the author emphasized in running text. `text` is the readable term. The offsets include
+    the markup."""
 
     start: int
     end: int
@@ -72,7 +74,8 @@ class Emphasis(Value):
 
 
 class SourceSpan(Value):
-    """`text[start:end]` is a verbatim copy from `path` (relative to the paper's folder), starting at line `line`."""
+    """Maps part of a document to a file: `text[start:end]` is a verbatim copy from `path`, starting at line `line`.
+    Paths are relative to the paper's folder."""
 
     start: int
     end: int
@@ -81,13 +84,13 @@ class SourceSpan(Value):
 
 
 class Document(Value):
-    """A paper's text and structure.
+    """Represents a parsed paper, with its text and structure.
 
-    `text` keeps the author's markup. In a LaTeX paper, inputs are inserted and comments removed; a Markdown paper is
-    unchanged; a PDF or HTML paper is converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans`
-    (ascending, non-overlapping) maps every offset to a file and a line. `xkg.build.paper.plain` returns readable text
-    for a span. `asides` is complete only for LaTeX. `labels` maps each label to the printed reference ("Algorithm 2",
-    "Equation 3"). `macros` maps each macro's name to (number of arguments, body). If a macro's first argument is
+    `text` keeps the author's markup. For a LaTeX paper, inputs are inserted and comments are removed. A Markdown paper
+    is unchanged. A PDF or HTML paper is converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans` maps
+    every offset to a file and a line. The spans are sorted and do not overlap. `xkg.build.paper.plain` returns readable
+    text for a span. `asides` is complete only for LaTeX. `labels` maps each label to the printed reference ("Algorithm
+    2", "Equation 3"). `macros` maps each macro's name to (number of arguments, body). If a macro's first argument is
     optional, `macro_defaults` maps the macro's name to the default for that argument."""
 
     format: Literal["latex", "markdown", "pdf", "html"]
@@ -115,14 +118,15 @@ class Document(Value):
     source_sha256: str = ""
 
     def place(self, offset: int) -> tuple[str, int] | None:
-        """The file and the 1-based line number for an offset in `text`."""
+        """Returns the file and the 1-based line number for an offset in `text`, or None if no file contains the
+        offset."""
         for span in self.spans:
             if span.start <= offset < span.end:
                 return span.path, span.line + self.text.count("\n", span.start, offset)
         return None
 
     def walk(self) -> list[Section]:
-        """All sections in reading order."""
+        """Returns all sections in reading order."""
         out: list[Section] = []
         stack = list(reversed(self.sections))
         while stack:

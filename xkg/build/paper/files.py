@@ -1,4 +1,4 @@
-"""Reads, decodes and hashes a paper's files, and never opens a file outside the paper's folder."""
+"""Reads, decodes and hashes a paper's files. Never opens a file outside the paper's folder."""
 
 import contextlib
 import hashlib
@@ -36,8 +36,10 @@ encoding, but about 10% of the characters in compressed data are control charact
 
 
 class Reader(Protocol):
-    """Reads a paper's files. `read` returns None for a path that is missing or not a regular file. Paths are relative
-    and normalized, and use '/'. Raises `UnsafeInputError` for a file larger than `LARGEST_TEXT`."""
+    """Reads a paper's files. Paths are relative and normalized, and use '/'.
+
+    `read` returns None if the path is missing or not a regular file. `read` raises `UnsafeInputError` if the file is
+    larger than `LARGEST_TEXT`."""
 
     def names(self) -> list[str]: ...
 
@@ -45,7 +47,7 @@ class Reader(Protocol):
 
 
 class FolderReader:
-    """A folder on disk. Symbolic links in the folder are not followed, and only regular files are opened."""
+    """Reads files from a folder on disk. Opens only regular files, and follows no symbolic links in the folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -74,7 +76,7 @@ class FolderReader:
                 inner = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
                 os.close(folder)
                 folder = inner
-            # O_NONBLOCK is set because opening a pipe must not wait for a writer.
+            # Opening a pipe without O_NONBLOCK would wait for a writer.
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except PermissionError as error:
             raise InputError(f"{self.root / path} cannot be read; fix its permissions") from error
@@ -93,7 +95,7 @@ class FolderReader:
 
 
 class MemoryReader:
-    """Files read from an archive."""
+    """Reads files from an archive in memory."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = files
@@ -111,15 +113,15 @@ def too_large(path: str, size: int) -> str:
 
 
 class PaperFiles:
-    """A paper's text files. Paths are relative to `folder`, the main file's folder. `warnings` lists irregularities in
-    the files."""
+    """Reads a paper's text files. Paths are relative to `folder`, which contains the main file. `warnings` lists
+    problems found in the files."""
 
     def __init__(self, reader: Reader, folder: str = "") -> None:
         self._reader = reader
         self._folder = folder
         self._hash = hashlib.sha256()
         self._texts: dict[str, str | None] = {}
-        self._encoding = ""  # the encoding that the paper declares
+        self._encoding = ""
         self.warnings: list[str] = []
 
     def names(self) -> Iterator[str]:
@@ -156,8 +158,8 @@ class PaperFiles:
             return None
 
     def only(self, name: str) -> str | None:
-        """The text of the file with this name, even if it is outside `folder`. Returns None if there is no such file,
-        or more than one."""
+        """Returns the text of the file with this name, even if the file is outside `folder`. Returns None if there is
+        no such file, or if several files have this name."""
         try:
             paths = [path for path in self._reader.names() if posixpath.basename(path) == name]
             data = self._reader.read(paths[0]) if len(paths) == 1 else None
@@ -169,7 +171,7 @@ class PaperFiles:
         return self._decode(name, data)
 
     def digest(self) -> str:
-        """The SHA-256 hash of all files read, in the order in which they were first read."""
+        """Returns the SHA-256 hash of all files read so far, in the order in which they were first read."""
         return self._hash.hexdigest()
 
     def _load(self, path: str) -> str | None:
@@ -203,8 +205,8 @@ class PaperFiles:
 
 
 def _decoded(data: bytes, declared: str) -> tuple[str, str]:
-    """Returns the decoded text and the name of its encoding: the encoding declared by the paper or, failing that, the
-    most likely encoding."""
+    """Returns the decoded text and the name of its encoding. Tries the encoding declared by the paper, then the most
+    likely encoding."""
     try:
         return data.decode(declared), declared
     except (LookupError, ValueError):
@@ -218,7 +220,8 @@ def _decoded(data: bytes, declared: str) -> tuple[str, str]:
 
 
 def inside(path: str, folder: str = "") -> str | None:
-    """Normalizes `path`, which is relative to `folder`. Returns None if it points outside the paper's root folder."""
+    """Normalizes `path`, which is relative to `folder`. Returns None if the path leads outside the paper's root
+    folder."""
     plain = path.strip().replace("\\", "/")
     whole = posixpath.normpath(posixpath.join(folder, plain))
     if whole.startswith(("/", "../")) or whole in ("..", ".") or "\0" in path or ":" in plain.split("/")[0]:

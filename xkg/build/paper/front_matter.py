@@ -42,13 +42,14 @@ def doi_in(text: str) -> str | None:
 
 
 def venue_year(text: str) -> int | None:
-    """The year in a copyright line, in a proceedings line or in the name of the conference's style file."""
+    """Returns the year of the venue. The year may come from a copyright line, a proceedings line or the name of the
+    conference's style file."""
     match = _VENUE.search(text)
     return int(next(group for group in match.groups() if group)) if match else None
 
 
 def first_year(number: str | None) -> int | None:
-    """The year in a new-style arXiv id (`2006.10726` → 2020)."""
+    """Returns the year in a new-style arXiv id (`2006.10726` → 2020)."""
     match = re.fullmatch(r"([0-9]{2})(?:0[1-9]|1[0-2])\.[0-9]{4,5}", number or "")
     return 2000 + int(match[1]) if match else None
 
@@ -67,7 +68,7 @@ NOBODY = re.compile(
     r"|(?:paper|submission) id|作者名?"
 )
 _MAIL = re.compile(r"[(<\[]?(?:\{[^{}@]{0,300}\}|[^\s@,;(<\[{}]{1,80})\s?@[^\s@,;)>\]]{1,80}[)>\]]?")
-# Names do not contain digits. Digits and symbols next to a name, superscript or not, refer to affiliations and notes.
+# Names do not contain digits. Digits and symbols next to a name refer to affiliations and notes.
 _POINTERS = re.compile(r"(?:[\d⁰¹²³⁴-⁹*∗⋆★†‡§¶‖#]+[\s,]{0,3})+(?:[a-z](?=[\s,]|$))?")
 _APART = re.compile(r"[,;|·•&\n，、；]|(?:^|(?<=\s))(?:and|AND)(?=\s)|\s{2,}")
 _GRADE = re.compile(
@@ -75,16 +76,16 @@ _GRADE = re.compile(
     r"|ph\.?\s?d\.?|m\.?d\.?"
 )
 _ASIDE = re.compile(r"(?i)\([^()]{0,200}\)|^\W*(?:authors?\s*:|by\b\s*:?)")  # an affiliation or a row label
-_SUFFIX = re.compile(r",\s*(?=(?:[JS]r|I{2,3}|IV)(?![\w-]))")  # a suffix that belongs to the name before the comma
+_SUFFIX = re.compile(r",\s*(?=(?:[JS]r|I{2,3}|IV)(?![\w-]))")  # a suffix that belongs to the preceding name
 _AND = re.compile(r"\s(?:y|e|et|und|en|og|och)\s")
 _WORDS_OF_TWO = 4
-_LONGEST_PAIR = 200  # maximum characters in two names
+_LONGEST_PAIR = 200
 
 
 @dataclass(frozen=True)
 class FrontRow:
-    """A row between the title and the body text, with superscript symbols replaced by `*` or `†`. `look` is the row's
-    font, and `apart` is True if there is a gap above the row."""
+    """Represents a row of text between the title and the body, with superscript symbols replaced by `*` or `†`. `look`
+    is the row's font. `apart` is True if there is a gap above the row."""
 
     text: str
     look: Hashable = ""
@@ -93,7 +94,7 @@ class FrontRow:
 
 def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
     """Returns the authors from rows that contain only names, either as a list or as blocks with a name above its
-    affiliation. Returns () if there are no such rows, or if the names cannot be told apart from other words."""
+    affiliation. Returns () if there are no such rows, or if names cannot be distinguished from other words."""
     names: list[str] = []
     first: FrontRow | None = None
     above = "other"
@@ -110,7 +111,7 @@ def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
             first, above = first or row, "names" if several else "name"
             names += pieces
         elif above in ("names", "name") and not row.apart:
-            return ()  # may be two names, or a name and a location
+            return ()  # the words may be two names, or a name and a location
         else:
             above = "other"
     if any(TEMPLATE_AUTHOR in name for name in names):
@@ -119,7 +120,7 @@ def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
 
 
 def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
-    """Yields the rows, merging a row that continues a name into the row above."""
+    """Merges each row that continues a name into the row above."""
     before: FrontRow | None = None
     for row in rows:
         if before is not None and not row.apart and row.look == before.look and _is_cut(before.text, row.text):
@@ -133,7 +134,8 @@ def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
 
 
 def _is_cut(text: str, following: str) -> bool:
-    """Whether a name is split across two rows, so that joining the rows leaves fewer words that are not names."""
+    """Returns whether a name is split across two rows. In that case, joining the rows leaves fewer words that are not
+    names."""
     broken = text.endswith("-")
     if (following.isupper() and not broken) or not any(map(is_person, may_be_names(text))):  # "MIT" is not a name
         return False
@@ -149,7 +151,7 @@ def _others(text: str) -> int:
 
 
 def may_be_names(text: str) -> list[str]:
-    """The parts of a row that may be names."""
+    """Returns the parts of a row that may be names."""
     text = _ASIDE.sub(" ", _MAIL.sub("\n", unicodedata.normalize("NFC", text)))  # an accent may be a separate character
     split = _APART.split(_SUFFIX.sub(" ", _POINTERS.sub("\n", text)))
     bare = (re.sub(r"(?<=[^\W\d_]{2})(?<![JS]r)\.$", "", piece.strip(" :–—-[]{}<>^")) for piece in split)
@@ -158,7 +160,8 @@ def may_be_names(text: str) -> list[str]:
 
 
 def _two_names(piece: str) -> list[str]:
-    """Splits a piece of text at "and" in another language if both sides are names. "Ortega y Gasset" is one name."""
+    """Splits a piece of text at the word for "and" in another language if both sides are names. "Ortega y Gasset" is a
+    single name."""
     for word in _AND.finditer(piece[:_LONGEST_PAIR]):
         pair = [piece[: word.start()], piece[word.end() :]]
         if all(map(is_person, pair)):

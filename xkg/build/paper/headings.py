@@ -1,4 +1,4 @@
-"""Parses headings in any markup: their numbers, run-in headings, and the section tree."""
+"""Parses headings in any markup. Finds their numbers and run-in headings, and builds the section tree."""
 
 import re
 import unicodedata
@@ -25,7 +25,8 @@ _APPENDIX = re.compile(r"(?i)^(appendi(x|ces)|supplement(ary|al)?\b.*|technical 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading as found in the text. `title` is readable text, and includes the number unless `number` is set."""
+    """Represents a heading found in the text. `title` is readable text, and includes the number unless `number` is
+    set."""
 
     title: str
     level: int
@@ -48,7 +49,7 @@ def split_number(title: str) -> tuple[str | None, str]:
 
 
 def normalised(title: str) -> str:
-    """Reduces a title to its letters and digits, case-folded, for comparison."""
+    """Reduces a title to its case-folded letters and digits, so that titles can be compared."""
     return " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", title).casefold()))
 
 
@@ -58,7 +59,8 @@ def is_references(title: str) -> bool:
 
 def numbered(headings: Iterable[Heading]) -> list[Heading]:
     """Splits each heading into number and title. A heading with a two-part number is a subsection, regardless of its
-    markup. A heading without a number is shifted by as many levels as the preceding numbered heading."""
+    markup. If the level of a numbered heading changes, the levels of the unnumbered headings that follow change by the
+    same amount."""
     out: list[Heading] = []
     shift = 0
     in_appendix = False
@@ -91,7 +93,8 @@ def numbered(headings: Iterable[Heading]) -> list[Heading]:
 
 
 def _follows_roman(letter: str, before: Sequence[Heading]) -> bool:
-    """Whether a letter numbers a subsection of a section with a Roman numeral, as in IEEE style."""
+    """Returns whether a letter numbers a subsection. In IEEE style, sections have Roman numerals and subsections have
+    letters."""
     last = next((h for h in reversed(before) if h.level < 4 and h.number), None)
     if last is None or last.appendix:
         return False
@@ -109,14 +112,14 @@ def _is_roman(number: str, before: Sequence[Heading]) -> bool:
 
 
 def repeats_title(heading: str, title: str, *, once: bool = True) -> bool:
-    """Whether a heading is the paper's title or a long prefix of the title."""
+    """Returns whether a heading repeats the paper's title or a long prefix of the title."""
     whole, name = normalised(title), normalised(heading)
     return bool(name) and (name == whole or (whole.startswith(name + " ") and name.count(" ") >= (3 if once else 2)))
 
 
 def without_running_heads(headings: Sequence[Heading], title: str) -> list[Heading]:
-    """Removes page headers, that is, unnumbered headings that repeat the paper's title or its first words. A single
-    subsection may have the same name as the paper."""
+    """Removes page headers. A page header is an unnumbered heading that repeats the paper's title or its first words. A
+    single subsection may have the same name as the paper."""
     count: dict[str, int] = {}
     for heading in headings:
         count[normalised(heading.title)] = count.get(normalised(heading.title), 0) + 1
@@ -129,7 +132,7 @@ def without_running_heads(headings: Sequence[Heading], title: str) -> list[Headi
 
 
 def tree(headings: Sequence[Heading], end: int) -> tuple[Section, ...]:
-    """Sections nested by level, in order. The last section ends at `end`."""
+    """Nests the sections by level, in order. The last section ends at `end`."""
     ends: list[int] = [end] * len(headings)
     parents: list[int | None] = []
     open_at: list[int] = []
@@ -192,8 +195,9 @@ def run_in(text: str, start: int, end: int) -> tuple[str, int] | None:
     """Returns the run-in heading at the start of a paragraph ("Batch Step. This step …") and the offset of the text
     after the heading. Returns None for a plain sentence, a caption, a theorem or a proof.
 
-    Mathpix drops bold, so headings have to be recognised without markup. A run-in heading must look like a noun phrase
-    (all words capitalised, or only a few words and no finite verb), and at least one sentence must follow."""
+    Mathpix drops bold type, so headings have to be recognised without markup. A run-in heading must look like a noun
+    phrase: all its words are capitalised, or it has only a few words and no finite verb. At least one sentence must
+    follow the heading."""
     if not (text[start].isupper() or text[start].isdigit()):
         return None
     for match in _STOP.finditer(text, start, min(end, start + _LONGEST_RUN_IN)):
@@ -214,7 +218,7 @@ def _follows_sentence(text: str, at: int) -> bool:
 
 
 def is_noun_phrase(title: str) -> bool:
-    """Whether `title` reads like a heading rather than a sentence."""
+    """Returns whether `title` reads like a heading rather than a sentence."""
     bare = re.sub(r"\$[^$]*\$", "x", title)
     words = re.findall(r"[^\W_]+(?:[-'’/][^\W_]+)*", bare)
     if not words or len(words) > 12 or re.search(r"\(.{0,80}\b(?:19|20)\d\d", title):

@@ -1,4 +1,4 @@
-"""Detects files that are not papers, or are in an unsupported format, from their first bytes or their name."""
+"""Detects files that are not papers or have an unsupported format. Checks a file's first bytes and its name."""
 
 import re
 from pathlib import PurePath
@@ -41,7 +41,7 @@ _LONGEST_NOTICE = 3000
 
 
 def not_a_paper(name: str, head: bytes) -> str | None:
-    """Describes a file that is not a paper, and suggests a remedy. Returns None if the file may be a paper."""
+    """Describes why a file is not a paper, and suggests a remedy. Returns None if the file may be a paper."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     for pattern, meaning in _BY_START:
         if re.match(pattern, start):
@@ -51,8 +51,7 @@ def not_a_paper(name: str, head: bytes) -> str | None:
 
 
 def notice(document: Document) -> str | None:
-    """Describes a short text that is not a paper but a withdrawal notice, or a web page about something else. Returns
-    None for any other text."""
+    """Describes a short text that is a withdrawal notice or an unrelated web page. Returns None for any other text."""
     title = document.title
     if title.startswith("Title:"):
         return "arXiv's page about the paper, not the paper itself; pass the arXiv id, the PDF or the HTML version"

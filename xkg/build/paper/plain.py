@@ -1,4 +1,4 @@
-"""Produces readable text for a span of a paper."""
+"""Converts parts of a paper to readable text."""
 
 from xkg.build.paper.document import Document
 from xkg.build.paper.latex.document import readable_latex
@@ -6,9 +6,9 @@ from xkg.build.paper.markdown.text import readable_markdown
 
 
 def plain(document: Document, start: int, end: int) -> str:
-    """`document.text[start:end]` as readable text. The author's macros are expanded, math is `$TeX$`, and markup,
-    citations, references, footnotes, figures and tables are removed. Paragraphs are separated by blank lines; other
-    whitespace is collapsed to single spaces."""
+    """Returns `document.text[start:end]` as readable text. Expands the author's macros, and writes formulas as `$TeX$`.
+    Removes markup, citations, references, footnotes, figures and tables. Paragraphs are separated by blank lines. Other
+    whitespace becomes a single space."""
     return (
         readable_latex(document, start, end) if document.format == "latex" else readable_markdown(document, start, end)
     )

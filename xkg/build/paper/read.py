@@ -21,7 +21,7 @@ from xkg.errors import InputError, UnsafeInputError
 _HTML = (".html", ".htm", ".xhtml")
 _MARKDOWN = (".md", ".markdown", ".mmd", ".txt")
 _MOST_NAMED, _MOST_LOOKED_AT = 3, 20
-_SHORT = 5_000  # a shorter text may have neither abstract nor sections
+_SHORT = 5_000  # a shorter text may have neither an abstract nor sections
 LARGEST_PDF, LARGEST_HTML = 100_000_000, 50_000_000
 _ARXIV_NAME = re.compile(
     r"(?ai)^(?:arxiv[-_.]?)?(\d{4}\.\d{4,5})(?:v\d+)?(?:\.(?:tar|gz|tgz|zip|tex|md|pdf|html|tar\.gz))*$"
@@ -30,9 +30,9 @@ _ARXIV_NAME = re.compile(
 
 @dataclass(frozen=True)
 class PaperOnDisk:
-    """A paper's path before parsing. If the path is a folder, `reader` reads the files in the folder. If the path is a
-    file, `reader` reads the files in the same folder, and `whole` reads the whole file. `head` contains the first bytes
-    of the file, and `size` is its size in bytes."""
+    """Represents a paper that has not been parsed yet. If the path is a folder, `reader` reads the files in the folder.
+    If the path is a file, `reader` reads the files in the same folder, and `whole` reads the whole file. `head`
+    contains the first bytes of the file, and `size` is its size in bytes."""
 
     path: Path
     folder: bool
@@ -43,11 +43,11 @@ class PaperOnDisk:
 
 
 def parse_paper(path: Path) -> Document:
-    """Parses the paper at `path`: a .tex, .md, .pdf or .html file, a folder, or an archive as downloaded from arXiv
-    (.tar.gz, .tar, .zip, .gz). Runs in this process; `xkg.build.parsing.parsers` runs it in a confined process.
+    """Parses the paper at `path`, which is a .tex, .md, .pdf or .html file, a folder, or an archive such as arXiv's
+    (.tar.gz, .tar, .zip, .gz). Runs in this process. To parse in a confined process, use `xkg.build.parsing.parsers`.
 
-    Raises `InputError` if `path` does not contain a paper, and `UnsafeInputError` if the file is too large for a paper
-    or refers to files outside the paper's folder. Other irregularities are listed in `Document.warnings`."""
+    Raises `InputError` if `path` does not contain a paper. Raises `UnsafeInputError` if the file is too large for a
+    paper or refers to files outside the paper's folder. `Document.warnings` lists other problems."""
     return parse_opened(paper_on_disk(path))
 
 
@@ -81,7 +81,7 @@ def _whole(path: Path) -> bytes:
 
 
 def parse_opened(paper: PaperOnDisk) -> Document:
-    """Parses an opened paper. Raises anything that `parse_paper` raises."""
+    """Parses an opened paper. Raises the same errors as `parse_paper`."""
     meaning = None if paper.folder else not_a_paper(paper.path.name, paper.head)
     document = None if meaning else _parsed(paper)
     if document is not None:
@@ -107,14 +107,14 @@ def _parsed(paper: PaperOnDisk) -> Document:
         require_small_archive(paper.size, path)
         return _parse_folder(MemoryReader(unpack(paper.whole(), path)), path)
     if b"%PDF-" in head:
-        from xkg.build.paper.pdf_html.pdf import parse_pdf  # loads pdfium only for a PDF
+        from xkg.build.paper.pdf_html.pdf import parse_pdf  # pdfium is loaded only for a PDF
 
         _require_at_most(LARGEST_PDF, paper)
         return parse_pdf(paper.whole(), path)
     if path.suffix.lower() in _HTML or head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(
         (b"<!doctype html", b"<html")
     ):
-        from xkg.build.paper.pdf_html.html import parse_html  # loads lxml only for HTML
+        from xkg.build.paper.pdf_html.html import parse_html  # lxml is loaded only for HTML
 
         _require_at_most(LARGEST_HTML, paper)
         return parse_html(paper.whole(), path)
@@ -173,7 +173,7 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
 
 
 def _without_paper(path: Path, names: list[str], reader: Reader) -> str:
-    """Explains why a folder does not contain a paper. For example, its files may be in an unsupported format."""
+    """Explains why a folder does not contain a paper. For example, all files may have unsupported formats."""
     for name in names[:_MOST_LOOKED_AT]:
         with suppress(InputError):
             if meaning := not_a_paper(name, (reader.read(name) or b"")[:1024]):
@@ -206,7 +206,7 @@ def _best_markdown(files: PaperFiles, names: list[str]) -> str | None:
 
 
 def _named(path: Path, document: Document) -> Document:
-    """Adds the arXiv id from the file name if the text does not contain one."""
+    """Adds the arXiv id from the file name if the text contains none."""
     match = _ARXIV_NAME.match(path.name)
     if match is None or document.arxiv_id:
         return document

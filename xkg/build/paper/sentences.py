@@ -1,8 +1,7 @@
 """Splits a `Document`'s running text into sentences, each with its source spans.
 
-Headings, floats, tables, algorithms, theorem statements and proofs, and bibliographies are omitted. A displayed
-equation is part of the sentence around it. A sentence interrupted by a float or page break is a single sentence with
-two spans."""
+Omits headings, floats, tables, algorithms, theorem statements, proofs and bibliographies. A displayed equation is part
+of the sentence around it. If a float or page break interrupts a sentence, the sentence has two spans."""
 
 import re
 from bisect import bisect_right
@@ -18,9 +17,9 @@ from xkg.build.paper.plain import plain
 
 @dataclass(frozen=True)
 class Sentence:
-    """`text` is the readable text of `spans`, joined by a space. `paragraph` numbers the paragraphs in reading order;
-    `first` is True for the first sentence in a paragraph. `display` is True if a displayed equation is part of the
-    sentence."""
+    """Represents a sentence of running text. `text` is the readable text of `spans`, joined by a space. `paragraph`
+    numbers the paragraphs in reading order. `first` is True for the first sentence in a paragraph. `display` is True if
+    a displayed equation is part of the sentence."""
 
     text: str
     spans: tuple[tuple[int, int], ...]
@@ -41,8 +40,8 @@ class Sentence:
         return len(self.spans) > 1
 
 
-LONGEST = 4000  # maximum number of characters in a sentence
-# A theorem statement in Markdown runs to the end of its line, which in Mathpix output is a whole paragraph.
+LONGEST = 4000  # the maximum number of characters in a sentence
+# In Markdown, a theorem statement extends to the end of its line. In Mathpix output, a line is a whole paragraph.
 _STATEMENT_BLOCK = re.compile(
     r"^\*{0,2}(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Remark|Example|Claim|Property|Proof|Fact)"
     r"(?:[ \t]+[A-Z]?\.?\d[\d.]*)?[ \t]*(?:\([^)\n]*\))?[.:][^\n]*$",
@@ -69,7 +68,8 @@ _MASKED = (
     re.compile(r"\\(?:[cC]ite\w*|[cC]?ref|eqref|autoref|label|url|href)\*?(?:\[[^\[\]\n]{0,300}+\]){0,2}+\{[^{}]*+\}"),
     re.compile(r"(?:https?://|www\.)\S*[^\s.,;:!?)}'\"]|\b\w{1,60}(?:\.\w{1,60}){1,10}/\S*[^\s.,;:!?)}'\"]"),
 )
-# \x03 marks the end of a displayed equation, where a sentence may end without a full stop.
+# Matches the end of a sentence. \x03 marks the end of a displayed equation, where a sentence may end without a full
+# stop.
 _END = re.compile(
     r"(?<![.!?\x03])[.!?\x03]++(?:['\"”’)\]}*_]|\$\{ \}\^\{[^$]*\}\$|m{8,}+(?=\s))*(?=[\s\x01\x02]|\Z|\\\\)"
 )
@@ -85,16 +85,16 @@ _MARKS = " \n\t\x01\x02\x04"
 
 
 def is_heading(section: Section) -> bool:
-    """Whether a section's title is really a heading, and not a sentence fragment that looks like a run-in heading, such
-    as "The objective in eq."."""
+    """Returns whether a section's title is really a heading. A sentence fragment such as "The objective in eq." may
+    look like a run-in heading."""
     if section.level < 4:
         return True
     return not re.search(r"(?i)\b(?:eqs?|figs?|secs?|tabs?|refs?|al|e\.g|i\.e|cf|vs)\.?$", section.title)
 
 
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
-    """The spans that are not running text, as (start, end, mark). A span marked `_FLOAT` may split a sentence in two,
-    and a span marked `_GLUE` is inside a sentence."""
+    """Returns the spans that are not running text, as (start, end, mark). A span marked `_FLOAT` may split a sentence
+    in two. A span marked `_GLUE` is inside a sentence."""
     text = document.text
     cuts = [(s.start, s.body_start, _HEADING) for s in document.walk() if is_heading(s)]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
@@ -114,7 +114,7 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
 
 
 def _latex_cuts(document: Document) -> Iterator[tuple[int, int, str]]:
-    """The parts of a LaTeX paper other than running text and headings, including front matter."""
+    """Yields the parts of a LaTeX paper that are not running text or headings, including the front matter."""
     text = document.text
     marks = {"footnote": _GLUE, "statement": _PARAGRAPH, "listing": _PARAGRAPH, "table": _PARAGRAPH}
     floated = -1
@@ -154,7 +154,8 @@ def _latex_cuts(document: Document) -> Iterator[tuple[int, int, str]]:
 
 @dataclass(frozen=True)
 class _Run:
-    """A piece of running text, with its length and its start in the flat text and in the source."""
+    """Represents a piece of running text, with its length and its start offsets in the joined text and in the
+    source."""
 
     flat: int
     source: int
@@ -162,7 +163,7 @@ class _Run:
 
 
 def _flatten(document: Document) -> tuple[str, list[_Run]]:
-    """Returns the running text, with a mark for each omitted part, and the pieces that the text consists of."""
+    """Joins the running text, and puts a mark in place of each omitted part. Returns the text and its pieces."""
     parts: list[str] = []
     runs: list[_Run] = []
     at, flat, mark = 0, 0, _PARAGRAPH
@@ -180,8 +181,8 @@ def _flatten(document: Document) -> tuple[str, list[_Run]]:
 
 
 def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[int]]:
-    """Returns a copy of `flat` in which formulas, citations and addresses are overwritten, so that their punctuation
-    does not end a sentence. Also returns the offsets of the displayed equations."""
+    """Overwrites formulas, citations and addresses in a copy of `flat`, so that their punctuation does not end a
+    sentence. Returns the copy and the offsets of the displayed equations."""
     displays: list[int] = []
     chars = list(flat)
     starts = [run.source for run in runs]
@@ -201,8 +202,8 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
 
 
 def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
-    """The offsets at which sentences end, paired with a flag that is True if a paragraph also ends there. If `lines` is
-    set, every line is a paragraph."""
+    """Returns the offsets at which sentences end. Each has a flag that is True if a paragraph also ends there. If
+    `lines` is True, every line is a paragraph."""
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]
@@ -219,7 +220,7 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
     breaks = re.compile(rf"{_BREAK.pattern}|\n") if lines else _BREAK
     for match in breaks.finditer(shadow):
         before = shadow[max(0, match.start() - 400) : match.start()].rstrip(_MARKS)[-1:]
-        # An unfinished sentence that continues in lower case was split by a page break; a formula may follow a colon.
+        # A page break split a sentence if its second part starts in lower case. A formula may follow a colon.
         more = shadow[match.end() : match.end() + 3].lstrip(_MARKS)[:1]
         ended = before in (".!?" if more == "q" else ".!?:")
         if _SKIP.fullmatch(match[0]):
@@ -232,7 +233,7 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
 
 
 def _spans(flat: str, runs: list[_Run], flats: list[int], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """`flat[start:end]` without leading and trailing whitespace, as spans of the source."""
+    """Yields the source spans of `flat[start:end]` without leading and trailing whitespace."""
     for run in runs[max(0, bisect_right(flats, start) - 1) : bisect_right(flats, end)]:
         lo, hi = max(start, run.flat), min(end, run.flat + run.length)
         piece = flat[lo:hi]
@@ -243,7 +244,7 @@ def _spans(flat: str, runs: list[_Run], flats: list[int], start: int, end: int) 
 
 
 def sentences(document: Document) -> list[Sentence]:
-    """The sentences in the running text, including the abstract, in order."""
+    """Returns the sentences in the running text and the abstract, in order."""
     flat, runs = _flatten(document)
     shadow, displays = _shadow(document, flat, runs)
     flats = [run.flat for run in runs]

@@ -1,5 +1,5 @@
-"""Both ends of a protocol for paper files. The confined parsing process requests the files from the process that is
-allowed to read them."""
+"""Implements both ends of a protocol for paper files. The confined parsing process requests the files from the process
+that is allowed to read them."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -22,12 +22,12 @@ def described(paper: PaperOnDisk) -> dict[str, Any]:
 
 
 def serve_files(paper: PaperOnDisk, names: Sequence[str]) -> Iterator[bytes | None]:
-    """Answers requests from the parsing process with files from the paper's own folder and nothing else."""
+    """Answers requests from the parsing process. Sends only files from the paper's own folder."""
     return (_reply(paper, name) for name in names)
 
 
 def receive_paper(description: dict[str, Any], ask: Ask) -> PaperOnDisk:
-    """Rebuilds the paper from a description returned by `described`; `ask` requests the paper's bytes."""
+    """Rebuilds the paper from a description that `described` returned. `ask` requests the paper's bytes."""
     reader = _RemoteReader(ask)
     head = bytes.fromhex(description["head"])
     return PaperOnDisk(
@@ -48,7 +48,7 @@ def _reply(paper: PaperOnDisk, name: str) -> bytes | None:
 
 
 class _RemoteReader:
-    """A `Reader` for files in the other process."""
+    """Reads files through the other process."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask

@@ -9,12 +9,12 @@ from xkg.build.paper.read import PaperOnDisk
 from xkg.value import Value
 
 WITHDRAWN = re.compile(r"(?i)\bwithdr(?:awn|ew|awal)\b")
-_NOTICE = 2000  # maximum characters in a withdrawal notice
+_NOTICE = 2000  # the maximum number of characters in a withdrawal notice
 
 
 class SourceKind(Value):
-    """The kind of a paper's source. `suffix` is the suffix for the source's file name, or None if the source is not
-    readable; `withdrawn` is true for a withdrawal notice."""
+    """Describes the kind of a paper's source. `suffix` is the suffix for the source's file name, or None if the source
+    is not readable. `withdrawn` is True for a withdrawal notice."""
 
     suffix: str | None
     withdrawn: bool = False

@@ -1,5 +1,6 @@
-"""The confined worker's tasks for `xkg.build.parsing.parsers`: parsing papers and repositories. Every parser that the
-tasks may need is imported before the first call, because nothing can be imported afterwards."""
+"""Contains the confined worker's tasks for `xkg.build.parsing.parsers`, which parse papers and repositories.
+
+Imports every parser that the tasks may need before the first call, because nothing can be imported afterwards."""
 
 import encodings
 import importlib
@@ -30,8 +31,8 @@ def _source_kind(call: Call) -> bytes:
 
 
 def _repository(call: Call) -> bytes:
-    """Returns the codebase without its modules, which are sent separately, and without data that is already in the
-    parent process."""
+    """Returns the codebase without its modules and without data that the parent process already has. The modules are
+    sent separately."""
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         return iter(list(call.read(paths))) if paths else iter(())
@@ -53,7 +54,8 @@ TASKS: Mapping[str, Callable[[Call], bytes]] = {
 
 
 def _import_encodings() -> None:
-    """Imports every encoding that a file may declare, because Python imports an encoding when it is first used."""
+    """Imports every encoding that a file may declare. Otherwise, Python would import an encoding when it is first
+    used."""
     for module in pkgutil.iter_modules(encodings.__path__):
         if module.name not in ("mbcs", "oem"):  # these encodings exist only on Windows
             importlib.import_module(f"encodings.{module.name}")
@@ -61,7 +63,7 @@ def _import_encodings() -> None:
 
 load_all()
 _import_encodings()
-# Modules that libraries import inside functions.
+# Libraries import these modules inside functions.
 for _name in ("_strptime", "heapq"):
     importlib.import_module(_name)
 latex2text.get_default_latex_context_db()

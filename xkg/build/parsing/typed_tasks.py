@@ -1,4 +1,4 @@
-"""Supports functions in the confined process whose arguments and answers are sent as JSON."""
+"""Supports functions in the confined process that receive their arguments and return their answers as JSON."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -33,12 +33,12 @@ def arguments(given: Mapping[str, object]) -> Any:
 
 
 def answer_of(function: Callable[..., T], answer: bytes) -> T:
-    """Returns a function's return value. Raises `ValueError` for bytes that the function could not have returned."""
+    """Returns a function's return value. Raises `ValueError` if the function could not have returned these bytes."""
     return cast(T, _returned(function).validate_json(answer))
 
 
 def dumped(value: object) -> bytes:
-    """Returns a value as JSON. Lone surrogates are replaced, because JSON cannot encode them."""
+    """Returns a value as JSON. Replaces lone surrogates, because JSON cannot encode them."""
     try:
         return to_json(value)
     except PydanticSerializationError:

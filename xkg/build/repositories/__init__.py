@@ -1,4 +1,4 @@
-"""Reads a repository from a git URL, a git directory or a folder, without executing anything in it.
+"""Reads a repository from a git URL, a git directory or a folder. Does not execute anything in the repository.
 
 May import: any layer below `build`.
 """

@@ -1,7 +1,8 @@
 """Adds a branch with new commits to the user's repository.
 
 Git itself never runs in the user's repository, so the user's hooks, filters and configuration have no effect. Instead,
-git creates a pack in our own directory. Then the pack and one reference are added to the user's repository as files."""
+git creates a pack in a separate directory. Then the pack and a reference are added to the user's repository as
+files."""
 
 import contextlib
 import os
@@ -23,8 +24,8 @@ class TreeFile(NamedTuple):
 
 
 class NewCommit(NamedTuple):
-    """A commit to add. `changes` maps paths to contents, or to None for a deleted file; `when` is in seconds since
-    1970."""
+    """Represents a commit to add. `changes` maps paths to contents, or to None for a deleted file. `when` is in seconds
+    since 1970."""
 
     changes: Mapping[str, TreeFile | None]
     message: str
@@ -36,7 +37,7 @@ def _commits(
     directory: GitDirectory, new: Sequence[NewCommit], parent: str | None
 ) -> Iterator[tuple[Path, tuple[str, ...]]]:
     """Creates a chain of commits on top of `parent` in a temporary git directory. Yields this directory and the commit
-    ids, and removes the directory afterwards. The packs omit objects that `directory` already has. Raises
+    ids, and removes the directory afterwards. The packs omit objects that `directory` already contains. Raises
     `GitError`."""
     stream = bytearray()
     for number, commit in enumerate(new, 1):
@@ -67,11 +68,11 @@ def _commits(
 
 
 def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> str:
-    """Adds a branch with these commits on top of the commit `base` to the user's repository in `folder`, and returns
-    the last new commit. The working copy, the index and other references are not changed.
+    """Adds a branch with these commits to the user's repository in `folder`, and returns the last new commit. The
+    branch starts at the commit `base`. Does not change the working copy, the index and other references.
 
-    Raises `InputError` if the folder is not a git repository, if the commit does not exist, if a branch with this name
-    has different commits, or if only git can write the references' format."""
+    Raises `InputError` if the folder is not a git repository or the commit does not exist. Also raises it if a branch
+    with this name has different commits, or if only git can write the format of the references."""
     directory = git_directory.find(folder.resolve())
     if directory is None:
         raise InputError(f"{folder} is not a git repository; use the patch instead")

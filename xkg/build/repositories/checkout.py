@@ -1,10 +1,10 @@
 """Reads a git URL, a git directory or a plain folder as a `Checkout`.
 
-Nothing is ever checked out: files are read from git's object database, or from a folder without following links. For a
+Never checks out any files. Files are read from git's object database, or from a folder without following links. ¶ For a
 folder with `@commit`, the specified commit is read. For a git work tree without `@commit`, the HEAD commit is read if
-all tracked files are unmodified and no unignored file was added. Otherwise, the files currently in the work tree
-(tracked and unignored) are read and identified by their content, because these are the files that the caller sees. For
-a folder without `.git`, the folder's files are read and identified by their content."""
+all tracked files are unmodified and no unignored file was added. Otherwise, the tracked and unignored files in the work
+tree are read, because the caller sees these files. Files from the work tree are identified by their content. For a
+folder without `.git`, the folder's files are read and identified by their content."""
 
 import hashlib
 import os
@@ -28,7 +28,7 @@ from xkg.text.address import RepositoryAddress, repository_address
 
 MAX_FILES = 200_000
 _MOST_SLASHES = 4  # in a branch name
-_MOST_CODE = 500  # maximum number of files whose last change is looked up
+_MOST_CODE = 500  # the maximum number of files whose last change is looked up
 
 _REFERENCE = re.compile(r"(?!.*(\.\.|@\{|//))[\w][\w./+#=-]*")
 _SUBMODULE = re.compile(r"(?m)^[ \t]*path[ \t]*=([^\r\n]*)")
@@ -36,7 +36,8 @@ _NOT_WALKED = {".git", ".hg", ".svn", "__pycache__"}
 
 
 class File(NamedTuple):
-    """A path in a checkout. `size` is None if the content is unavailable (missing object or special file)."""
+    """Represents a path in a checkout. `size` is None if the content is unavailable, for example because the object is
+    missing."""
 
     path: str
     kind: Literal["file", "link", "submodule"]
@@ -45,12 +46,13 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkout:
-    """A repository at one commit, or the current files in a folder. `notes` tell the user what was read.
+    """Represents a repository at one commit, or the current files in a folder. `notes` describes for the user which
+    files were read.
 
     `committed` is the date of the commit (YYYY-MM-DD), and `written` is the date of the last change to the repository's
     Python files. Both dates are None for a folder's current files. `read` yields (path, bytes) in the requested order.
-    For a file that is unknown, unreadable or larger than `most` (itself at most `LARGEST_BYTES`), `read` yields None
-    instead of the bytes."""
+    For a file that is unknown, unreadable or larger than `most`, it yields None instead of the bytes. `most` is at most
+    `LARGEST_BYTES`."""
 
     repository: Repository
     files: tuple[File, ...]
@@ -72,12 +74,12 @@ def fetch_repository(
 ) -> Checkout:
     """Returns the repository that `spec` refers to. `spec` is `https://host/owner/name`, `file://…`, a folder or a bare
     git directory, optionally followed by `@commit`. The commit may be a full or abbreviated commit id, a branch or a
-    tag; the default is HEAD.
+    tag. The default is HEAD.
 
     A shallow clone for each URL and commit is stored as a bare repository under `cache` and reused. The clone omits
-    files that are larger than `largest` bytes. Local folders are read in place; their `.git` must not point outside
-    `roots` (None: no restriction). Raises `InputError` with a one-line message if the repository does not exist, is not
-    reachable, is empty, or does not contain the commit."""
+    files that are larger than `largest` bytes. Local folders are read in place. The `.git` of a local folder must not
+    point outside `roots`, unless `roots` is None. Raises `InputError` with a one-line message if the repository does
+    not exist, is not reachable, is empty, or does not contain the commit."""
     spec = spec.strip()
     if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
         raise InputError(f"{spec!r} is not a repository; pass an https URL, a folder or a git directory")
@@ -95,7 +97,7 @@ def fetch_repository(
 
 
 def require_local(spec: str) -> None:
-    """Raises `InputError` if `spec` is a local folder that does not exist. URLs are not checked."""
+    """Raises `InputError` if `spec` is a local folder that does not exist. Does not check URLs."""
     spec = spec.strip()
     if not re.match(r"[A-Za-z][\w+.-]*:|[\w.-]+@[\w.-]+:", spec):
         path, _ = _split_commit(spec)
@@ -110,8 +112,7 @@ def _require_folder(path: Path, spec: str) -> None:
 
 
 def fetched(repository: Repository, cache: Path) -> Checkout | None:
-    """Returns the repository if it was fetched into `cache` earlier; otherwise, returns None. Does not fetch
-    anything."""
+    """Returns the repository if it is already in `cache`. Otherwise, returns None. Does not fetch anything."""
     if not repository.commit or not repository.url:
         return None
     folder = clone_path(repository.url, repository.commit, cache)
@@ -119,10 +120,10 @@ def fetched(repository: Repository, cache: Path) -> Checkout | None:
 
 
 def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
-    """Returns the current files in a folder: tracked and unignored files in a git work tree, otherwise all files. The
-    id is `local:<name>`, because contents are only read on request; `commit` is None. A git directory, or a clone that
-    was never checked out, has no current files, so the HEAD commit is read instead. `roots` has the same meaning as in
-    `fetch_repository`.
+    """Returns the current files in a folder. In a git work tree, these are the tracked and unignored files. In any
+    other folder, these are all files. The id is `local:<name>`, because contents are read only on request. `commit` is
+    None. A git directory, or a clone that was never checked out, has no current files. For these, the HEAD commit is
+    read. `roots` has the same meaning as in `fetch_repository`.
 
     Raises `InputError` if the folder does not exist, is a file, or is empty."""
     if not folder.is_dir():
@@ -183,8 +184,8 @@ def _fetch_url(spec: str, cache: Path, largest: int) -> Checkout:
 
 
 def _with_branch(address: RepositoryAddress) -> RepositoryAddress:
-    """Completes the branch name in the address of a page, since the parsed reference stops at the first slash, and
-    branch names may contain slashes."""
+    """Completes the branch name in the address of a page. The parsed reference stops at the first slash, but branch
+    names may contain slashes."""
     words = unquote(address.within).split("/")
     for count in range(min(len(words), _MOST_SLASHES) + 1):
         reference = "/".join([address.reference, *words[:count]])
@@ -251,14 +252,14 @@ def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
 
 
 def _name(path: Path) -> str:
-    """Returns a folder's name, or the parent folder's name if the folder is called `.git` or `repo`."""
+    """Returns a folder's name. If the folder is called `.git` or `repo`, returns the name of its parent folder."""
     while path.name in (".git", "repo") and path.parent != path:
         path = path.parent
     return slug(re.sub(r"\.git$", "", path.name))
 
 
 def _plain(path: Path) -> tuple[str, ...]:
-    """Returns notes for a folder that contains git data but is read as a plain folder."""
+    """Returns the notes for a folder that contains git data but is read as a plain folder."""
     if os.path.lexists(path / ".git"):
         return (
             "the folder's .git was not used: it is not a git directory, or points to a directory elsewhere that does "
@@ -274,21 +275,21 @@ def _commit(directory: GitDirectory, name: str) -> git.Commit | None:
 
 
 def _origin(directory: GitDirectory) -> str:
-    """Returns the https address of the remote that a folder was cloned from, or '' if the address is unknown."""
+    """Returns the https address of the remote that a folder was cloned from. Returns '' if the address is unknown."""
     address = repository_address(directory.origin)
     known = address is not None and (address.is_of_forge or directory.origin.lower().startswith("https:"))
     return address.url if address is not None and known else ""
 
 
 def _unignored(directory: GitDirectory, path: Path) -> list[str]:
-    """Returns tracked and unignored files that exist in the work tree, in order."""
+    """Returns the tracked and unignored files that exist in the work tree, in order."""
     names = sorted({os.fsdecode(name) for name in git.list_files(directory, path)})
     return [name for name in names if os.path.lexists(path / name)]
 
 
 def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str]) -> bool:
-    """Whether the work tree matches the commit. The comparison is done here, because git itself would run the filters
-    and monitors from the repository's configuration."""
+    """Returns whether the work tree matches the commit. Git is not used, because it would run the filters and monitors
+    from the repository's configuration."""
     blobs = {e.path: e for e in tracked if e.mode.startswith("100")}
     if {os.fsencode(n).decode("utf-8", "replace") for n in listed} - {e.path for e in tracked}:
         return False
@@ -304,7 +305,7 @@ def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str
 
 
 def blob_id(content: bytes, like: str = "") -> str:
-    """Returns git's object id for a file's content, of the same kind as the id `like`."""
+    """Returns git's object id for the content of a file. The id is of the same kind as the id `like`."""
     digest = hashlib.sha256 if len(like) == 64 else hashlib.sha1
     return digest(b"blob %d\0" % len(content) + content).hexdigest()
 
@@ -361,8 +362,8 @@ def _as_it_lies(
     *,
     named: bool = True,
 ) -> Checkout:
-    """Returns a folder's files. If `named` is set, the files are identified by a hash over paths, kinds and contents.
-    For files that are too large to read, the size replaces the content."""
+    """Returns a folder's files. If `named` is True, identifies the files by a hash over paths, kinds and contents. For
+    files that are too large to read, hashes the size instead of the content."""
     files, real = [], {}
     digest = hashlib.sha256()
     outside = {f for f in {Path(raw).parent for raw in names} if not (path / f).resolve().is_relative_to(path)}
@@ -396,7 +397,7 @@ def _as_it_lies(
 
 
 def _empty_submodules(stated: Path, names: Sequence[str]) -> Iterator[str]:
-    """Yields the folders listed in `.gitmodules` that contain no file, as in a copy without submodules."""
+    """Yields the folders listed in `.gitmodules` that contain no files, as in a copy without submodules."""
     for match in _SUBMODULE.finditer((read_small(stated, MAX_READ_BYTES) or b"").decode("utf-8", "replace")):
         folder = match[1].strip().strip("/")
         if folder and not any(name.startswith(f"{folder}/") for name in names):

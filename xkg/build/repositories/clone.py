@@ -1,4 +1,4 @@
-"""Caches shallow clones of remote repositories. Each commit is cloned only once, even if the repository's address is
+"""Caches shallow clones of remote repositories. Clones each commit only once, even if the repository's address is
 spelled differently."""
 
 import contextlib
@@ -22,8 +22,8 @@ COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def clone(url: str, reference: str | None, cache: Path, largest: int = MAX_READ_BYTES) -> tuple[Path, str]:
-    """Returns the bare repository under `cache` with `reference` from `url` (None: HEAD), and the full id of the commit
-    that `reference` points to. Files larger than `largest` bytes are omitted."""
+    """Clones `reference` from `url`, or HEAD if `reference` is None, unless the clone exists. Returns the bare
+    repository under `cache`, and the full id of the commit. Omits files of more than `largest` bytes."""
     commit = reference if reference and COMMIT.fullmatch(reference) else remote_commit(url, reference)
     if commit is not None and (known := clone_path(url, commit, cache, largest)).is_dir():
         return known, commit
@@ -43,7 +43,7 @@ def clone(url: str, reference: str | None, cache: Path, largest: int = MAX_READ_
 
 
 def clone_path(url: str, commit: str, cache: Path, largest: int = MAX_READ_BYTES) -> Path:
-    """Returns the folder for a clone, which may not exist yet."""
+    """Returns the folder of a clone, which may not exist yet."""
     address = repository_address(url)
     name = address.name if address else url
     size = "" if largest == MAX_READ_BYTES else f"\0{largest}"
@@ -52,14 +52,15 @@ def clone_path(url: str, commit: str, cache: Path, largest: int = MAX_READ_BYTES
 
 
 def remote_commit(url: str, reference: str | None) -> str | None:
-    """Returns the current commit of a branch or tag at `url` (None: the default branch), or None for an abbreviated
-    commit, which only a full fetch can resolve. Raises `InputError` if the repository is not reachable, is empty, or
-    has no such branch or tag."""
+    """Returns the current commit of a branch or tag at `url`, or of the default branch if `reference` is None. Returns
+    None for an abbreviated commit, because only a full fetch can resolve it.
+
+    Raises `InputError` if the repository is not reachable, is empty, or has no such branch or tag."""
     names = ["HEAD"] if reference is None else [f"refs/heads/{reference}", f"refs/tags/{reference}"]
     requested = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
     with _reaching(url, "reached"):
         ids = git.list_remote(url, requested)
-    for name in reversed(requested):  # prefer the commit that an annotated tag points to over the tag itself
+    for name in reversed(requested):  # prefers the commit that an annotated tag points to over the tag itself
         if name in ids:
             return ids[name]
     if reference is None:

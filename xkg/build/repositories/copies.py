@@ -1,6 +1,8 @@
-"""Detects whether one repository is a copy of another: a fork, a mirror, or a folder with its files under another name.
-A copy has the same first commit, or mostly the same files, byte for byte. A copy without history in which every file
-was changed is not detected."""
+"""Detects whether one repository is a copy of another. A copy is a fork, a mirror, or a folder with the same files
+under another name.
+
+A copy has the same first commit, or mostly the same files, byte for byte. A copy without history is not detected if
+every file was changed."""
 
 import re
 from collections.abc import Iterator
@@ -22,16 +24,16 @@ _PROSE = re.compile(r"(?i)\.(?:md|rst|txt|png|jpe?g|gif|svg|pdf)$")
 
 
 class RepositoryFingerprint(Value):
-    """`roots` are first commits (empty if the history is unknown); `files` are the git object ids of file contents,
-    excluding short files and files that many repositories share."""
+    """Identifies the content of a repository. `roots` contains first commits, and is empty if the history is unknown.
+    `files` contains the git object ids of file contents, except for short files and files that many repositories
+    share."""
 
     roots: frozenset[str] = frozenset()
     files: frozenset[str] = frozenset()
 
 
 def fingerprint(checkout: Checkout, roots: frozenset[str] = frozenset()) -> RepositoryFingerprint:
-    """Returns the fingerprint of a repository's code and data. Prose is included only if there is little code or
-    data."""
+    """Returns the fingerprint of a repository's code and data. Includes prose only if there is little code or data."""
     paths = [
         file.path
         for file in checkout.files
@@ -52,7 +54,8 @@ def _ids(checkout: Checkout, paths: list[str]) -> Iterator[str]:
 
 
 def first_commits(url: str) -> frozenset[str]:
-    """Returns the first commits in a repository at an https address, or an empty set if the history cannot be read."""
+    """Returns the first commits in the repository at an https address. Returns an empty set if the history cannot be
+    read."""
     try:
         return git.root_commits(url) if url.startswith("https://") else frozenset()
     except git.GitError:
@@ -60,7 +63,7 @@ def first_commits(url: str) -> frozenset[str]:
 
 
 def copied(first: RepositoryFingerprint, second: RepositoryFingerprint) -> str | None:
-    """Returns the evidence that one repository is a copy of the other, or None if there is no such evidence."""
+    """Returns the evidence that one repository is a copy of the other, or None if there is no evidence."""
     if shared := first.roots & second.roots:
         return f"both start with commit {min(shared)[:12]}"
     least = min(len(first.files), len(second.files))

@@ -1,14 +1,14 @@
 """Runs git on untrusted repositories.
 
-Git executes commands specified in a repository's files, so git never sees these files. Instead, git works in our own
-git directory, which is empty except for links to the untrusted packs and loose objects (or a copy of an index). Git
-does not see the untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the parts
+Git executes commands from a repository's files, so git never sees these files. Instead, git works in a separate git
+directory. This directory is empty except for links to the untrusted packs and loose objects, or a copy of an index. Git
+does not see the untrusted configuration, hooks, attributes, alternates or references. `git_directory` reads the parts
 that git needs.
 
-Git is confined like untrusted code (`sandbox.isolation.programs`). Git has none of our environment variables, no write
-access, and no network access except for fetches; time, memory and output are limited. If root starts git, git runs as
-nobody. A fetch can reach only the host in its address, so redirects to other hosts fail. Only the fetched packs are
-kept."""
+Git is confined like untrusted code (`sandbox.isolation.programs`). Git receives none of xkg's environment variables.
+Git has no write access, and no network access except for fetches. Time, memory and output are limited. If root starts
+git, git runs as nobody. A fetch can reach only the host in its address, so redirects to other hosts fail. Only the
+fetched packs are kept."""
 
 import contextlib
 import errno
@@ -31,7 +31,7 @@ from xkg.text.address import address
 _BUSY_WAITS = (0.2, 1.0, 3.0)
 _LOCAL = Limits(seconds=120, memory_mb=2048, disk_mb=256)
 _NETWORK = Limits(seconds=900, memory_mb=2048, disk_mb=4096)
-_FULL = 0.9  # as a fraction of the limit, since git may have had more output to write when it was stopped
+_FULL = 0.9  # a fraction of the limit, because git may have had more output to write
 _BATCH_BYTES, _BATCH_OBJECTS = 64 << 20, 5000
 _MOST_DAMAGED = 50
 _MAX_INDEX, _MAX_EXCLUDE = 256 << 20, 1 << 20
@@ -74,7 +74,7 @@ _VARIABLES = {
 }
 
 _PLAIN = {
-    "response 502": "no server is answering there",  # the status is from our proxy
+    "response 502": "no server is answering there",  # the status comes from our proxy
     # GitHub returns this error for every repository that is not public.
     "could not read Username": "it asks for a password, so it is private, renamed or deleted",
 }
@@ -82,7 +82,8 @@ _PLAIN = {
 
 
 class TreeEntry(NamedTuple):
-    """A path in a commit. `size` is None if the object is not a blob, or is missing (as in a partial copy)."""
+    """Represents a path in a commit. `size` is None if the object is not a blob, or if it is missing, as in a partial
+    copy."""
 
     path: str
     mode: str
@@ -91,35 +92,36 @@ class TreeEntry(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """`day` (YYYY-MM-DD) is the committer's local date, or None if the date is invalid."""
+    """Represents a commit in a git repository. `day` (YYYY-MM-DD) is the committer's local date, or None if the date is
+    invalid."""
 
     oid: str
     day: str | None
 
 
 class GitError(InputError):
-    """Raised when git fails. The exception message is the last line of git's output, without "fatal: "."""
+    """Raised if git fails. The message is the last line of git's output, without "fatal: "."""
 
 
 class RedirectedError(GitError):
-    """Raised when a server redirects git to another host. The exception message is the name of the other host."""
+    """Raised if a server redirects git to another host. The message is the name of the other host."""
 
 
 class TooLargeError(GitError):
-    """Raised when a repository exceeds the fetch size limit. The exception message is the limit."""
+    """Raised if a repository exceeds the fetch size limit. The message is the limit."""
 
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:
-    """Returns the commit for an object id (which may be abbreviated or belong to a tag), or None if there is no such
-    commit. Raises `GitError` if git does not end by itself."""
+    """Returns the commit for an object id, which may be abbreviated or belong to a tag. Returns None if there is no
+    such commit. Raises `GitError` if git was stopped."""
     return _shown(
         read_from(directory, ["log", "--no-walk", "--format=%H %cs", "--end-of-options", f"{name}^{{commit}}"])
     )
 
 
 def last_change(directory: GitDirectory, commit: Commit, paths: Iterable[str]) -> Commit:
-    """Returns the last commit, no later than `commit`, that changed any of the paths. Returns `commit` if git finds no
-    such commit, for example because the history is missing."""
+    """Returns the last commit, up to and including `commit`, that changed any of the paths. Returns `commit` if git
+    finds no such commit, for example because the history is missing."""
     asked = "\n".join([commit.oid, "--", *(path for path in paths if "\n" not in path), ""])
     try:
         return _shown(read_from(directory, ["log", "-1", "--format=%H %cs", "--stdin"], asked.encode())) or commit
@@ -135,8 +137,8 @@ def _shown(ran: ProgramResult) -> Commit | None:
 
 
 def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
-    """Returns every path in a commit, including submodules, in git's order. Bytes that are not UTF-8 become U+FFFD.
-    Raises `GitError`."""
+    """Returns every path in a commit, including submodules, in git's order. Replaces bytes that are not UTF-8 with
+    U+FFFD. Raises `GitError`."""
     entries = []
     for record in succeeded(read_from(directory, ["ls-tree", "-r", "-l", "-z", commit])).split(b"\0"):
         if record:
@@ -148,8 +150,8 @@ def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
 
 
 def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Iterator[bytes | None]:
-    """Yields the content of each blob in order, or None for blobs that are missing or damaged. After too many damaged
-    blobs, yields None for all further blobs. Raises `GitError`."""
+    """Yields the content of each blob in order. Yields None for blobs that are missing or damaged, and for all blobs
+    after too many damaged ones. Raises `GitError`."""
     at = damaged = 0
     while at < len(entries) and damaged < _MOST_DAMAGED:
         batch = _batch(entries, at)
@@ -164,8 +166,8 @@ def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Itera
 
 
 def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
-    """Returns tracked and unignored paths in a work tree, according to the index and `.gitignore` files, in no
-    particular order. Raises `GitError`."""
+    """Returns the tracked and unignored paths in a work tree, in no particular order. Uses the index and `.gitignore`
+    files. Raises `GitError`."""
     arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     with own_directory(directory) as own:
         content = read_small(directory.folder / "index", _MAX_INDEX)
@@ -188,9 +190,9 @@ def list_remote(url: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
-    """Creates `target`, a bare repository, from one commit at an https address. If `commit` is None or the server
-    refuses to send a single commit, all branches and tags are fetched. Files larger than `largest` bytes are omitted,
-    and only the packs from the server are kept. Raises `GitError`, including `TooLargeError`."""
+    """Creates `target`, a bare repository, from one commit at an https address. If `commit` is None, or if the server
+    refuses to send a single commit, fetches all branches and tags. Omits files of more than `largest` bytes, and keeps
+    only the packs from the server. Raises `GitError`, including `TooLargeError`."""
     base = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", f"--filter=blob:limit={largest}"]
     everything = ["--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
     ways = [["--depth=1", "--", url, commit], everything] if commit is not None else [everything]
@@ -216,8 +218,8 @@ def _bytes_in(folder: Path) -> int:
 
 
 def root_commits(url: str) -> frozenset[str]:
-    """Returns the commits without a parent in the history of HEAD at an https address. Only commits are fetched if the
-    server supports that. Raises `GitError`."""
+    """Returns the commits without a parent in the history of HEAD at an https address. Fetches only commits if the
+    server supports this. Raises `GitError`."""
     with own_directory() as own:
         lend(own)
         fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--filter=tree:0"]
@@ -234,8 +236,8 @@ def _take_over(own: Path, target: Path, *, sha256: bool) -> None:
 
 
 def take_packs(own: Path, target: Path) -> None:
-    """Moves packs into the folder `target`, each pack before its index. `own` is a directory from `own_directory` in
-    which git created the packs."""
+    """Moves packs into the folder `target`. Moves each pack before its index. `own` is a directory from `own_directory`
+    in which git created the packs."""
     target.mkdir(parents=True, exist_ok=True)
     with os.scandir(own / "objects" / "pack") as entries:
         packs = [entry for entry in entries if re.fullmatch(r"pack-[0-9a-f]{40,64}\.(pack|idx|rev)", entry.name)]
@@ -250,8 +252,8 @@ def take_packs(own: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def own_directory(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
-    """Creates an empty git directory of our own, which is removed when the context exits. Other users can read the
-    directory, because git may run under a different uid."""
+    """Creates an empty git directory, and removes it when the context exits. Other users can read it, because git may
+    run under a different uid."""
     own = Path(tempfile.mkdtemp(prefix="xkg-git-")).resolve()
     try:
         lay_out(own, sha256=sha256 or (directory is not None and directory.sha256))
@@ -285,7 +287,7 @@ def run_git(
     host: tuple[str, int] | None = None,
     writes: bool = False,
 ) -> ProgramResult:
-    """Runs git in a directory from `own_directory`, after adding links to `objects`. If `writes` is set, the caller
+    """Runs git in a directory from `own_directory`, after adding links to `objects`. If `writes` is True, the caller
     must have made the directory writable for the sandbox's user."""
     program, besides = _program()
     variables = _VARIABLES | {"GIT_DIR": str(own)}
@@ -325,12 +327,12 @@ def run_git(
 
 
 def _never_began(ran: ProgramResult) -> bool:
-    """Whether git did not start because the sandbox's user had too many processes."""
+    """Returns whether git did not start because the sandbox's user had too many processes."""
     return ran.exit_code in (126, 127) and ran.stderr.rstrip().endswith(f"git: {os.strerror(errno.EAGAIN)}")
 
 
 def _open(own: Path) -> None:
-    """Makes the directory readable by other users, regardless of our umask."""
+    """Makes the directory readable by other users, regardless of the process's umask."""
     for at, _, names in os.walk(own):
         Path(at).chmod(0o755)
         for name in names:
@@ -355,7 +357,7 @@ def succeeded(ran: ProgramResult) -> bytes:
 
 
 def _program() -> tuple[str, tuple[Path, ...]]:
-    """Returns the path of the git program, and the program's folder unless it is the system's git."""
+    """Returns the path of the git program. Unless it is the system's git, also returns the program's folder."""
     path = shutil.which("git")
     if path is None:
         raise InputError("git is not installed; install it, or pass a plain folder")
@@ -364,7 +366,7 @@ def _program() -> tuple[str, tuple[Path, ...]]:
 
 
 def _certificates() -> Mapping[str, Path]:
-    """Returns the environment variable for git's trusted certificate authorities, set to this machine's authorities."""
+    """Returns the environment variable that tells git which certificate authorities this machine trusts."""
     named = [os.environ.get(name, "") for name in ("GIT_SSL_CAINFO", "SSL_CERT_FILE", "CURL_CA_BUNDLE")]
     known = ssl.get_default_verify_paths()
     for name, place in [
@@ -413,7 +415,8 @@ def _blobs(ran: ProgramResult) -> Iterator[bytes | None]:
 
 
 def _excluded(directory: GitDirectory) -> bytes:
-    """Returns ignore patterns in addition to `.gitignore`: the user's own list, then the repository's."""
+    """Returns additional ignore patterns. The user's own list comes first, followed by the repository's list.
+    `.gitignore` files are not included."""
     home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     own = read_small(home / "git" / "ignore", _MAX_EXCLUDE) or b""
     info = directory.common / "info"

@@ -1,13 +1,13 @@
-"""Reads a folder's `.git` without git: finds the directories that it points to and decides whether they may be read.
+"""Reads a folder's `.git` without git. Finds the directories that it points to, and decides whether they may be read.
 
-Only the origin's address, the hash algorithm and `core.worktree` are read from an untrusted configuration. `.git`
-files, `commondir`, alternates and links are resolved, and checks apply to the resolved path.
+Reads only the origin's address, the hash algorithm and `core.worktree` from an untrusted configuration. Resolves `.git`
+files, `commondir`, alternates and links, and then checks the resolved path.
 
 A git directory elsewhere (for a linked work tree, a submodule or `--separate-git-dir`) is read only if it points back
 to the folder, because git writes references in both directions. An attacker can add a `.git` that points to a
 repository on this machine, but cannot write into that repository. A link that leads out of a git directory is never
 followed. Alternates (`clone --shared`) are followed even though they do not point back. If `roots` is given, alternates
-must be under one of the roots, like everything else.
+must also be under one of the roots.
 
 A bare repository inside another work tree is treated as data, not as a repository."""
 
@@ -32,8 +32,9 @@ _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]
 
 @dataclass(frozen=True)
 class GitDirectory:
-    """A git directory. `folder` contains HEAD and the index, and `common` everything else; these two folders differ
-    only for a linked work tree. `objects` are the object directories, starting with the repository's own."""
+    """Represents a git directory. `folder` contains HEAD and the index, and `common` contains everything else. These
+    two folders differ only for a linked work tree. `objects` contains the object directories, starting with the
+    repository's own."""
 
     folder: Path
     common: Path
@@ -46,12 +47,12 @@ class GitDirectory:
 
     @property
     def origin(self) -> str:
-        """The address that the repository was cloned from, or "" if no address is recorded."""
+        """Returns the address that the repository was cloned from, or "" if no address is recorded."""
         return self.settings.get("remote.origin.url", "")
 
     def commit(self, name: str) -> str | None:
-        """Returns the object id of a branch, tag or other reference, resolved as git does, or None if there is no such
-        reference."""
+        """Returns the object id of a branch, tag or other reference, which is resolved as in git. Returns None if there
+        is no such reference."""
         if _OID.fullmatch(name):
             return name
         if ".." in name:
@@ -90,7 +91,7 @@ class GitDirectory:
 
 
 def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None:
-    """Returns the git directory for a resolved folder, or None if the folder has no git directory that may be read. If
+    """Returns the git directory of a resolved folder, or None if the folder has no git directory that may be read. If
     `roots` is given, all directories that the git directory points to must be under one of the roots."""
     entry = path / ".git"
     if os.path.lexists(entry):
@@ -113,18 +114,19 @@ def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None
 
 
 def ours(folder: Path) -> GitDirectory:
-    """Returns a bare repository created by `xkg.build.repositories.git.fetch`, in any location."""
+    """Returns a bare repository that `xkg.build.repositories.git.fetch` created. The repository may be in any
+    location."""
     return GitDirectory(folder, folder, (folder / "objects",), _settings(folder))
 
 
 def is_bare_data(path: Path) -> bool:
-    """Whether a folder looks like a bare repository but is inside a work tree."""
+    """Returns whether a folder looks like a bare repository but is inside a work tree."""
     return not os.path.lexists(path / ".git") and _looks_bare(path) and _in_work_tree(path)
 
 
 def read_small(path: Path, most: int) -> bytes | None:
-    """Returns the bytes of a regular file of at most `most` bytes, or None for anything else, including links. Never
-    blocks."""
+    """Returns the content of a regular file of at most `most` bytes. Returns None for everything else, including links.
+    Never blocks."""
     try:
         return read_regular(path, most, links=False)
     except OSError:
@@ -132,8 +134,8 @@ def read_small(path: Path, most: int) -> bytes | None:
 
 
 def link_objects(source: Path, target: Path) -> None:
-    """Fills our object directory `target` with links to the packs and loose objects in `source`. Alternates, links,
-    pipes and anything else that git could execute or block on are omitted. Raises `InputError` if there are too many
+    """Fills the object directory `target` with links to the packs and loose objects in `source`. Omits alternates,
+    links, pipes and anything else that git could execute or block on. Raises `InputError` if there are too many
     files."""
     (target / "pack").mkdir(parents=True)
     seen = 0
@@ -167,7 +169,7 @@ def _entries(folder: str | Path) -> Iterator["os.DirEntry[str]"]:
 
 
 def _target(entry: Path) -> Path | None:
-    """Returns the git directory behind a `.git`, which is either a directory or a file that points to one."""
+    """Returns the git directory that a `.git` is or points to."""
     if not entry.is_symlink() and entry.is_dir():
         return entry
     text = read_small(entry, _MAX_POINTER)
@@ -179,8 +181,8 @@ def _target(entry: Path) -> Path | None:
 
 
 def _common(folder: Path) -> Path | None:
-    """Returns the directory with a git directory's refs and objects. A `commondir` file is used only in a place where
-    git itself would create it."""
+    """Returns the directory with a git directory's refs and objects. Uses a `commondir` file only in a place where git
+    itself would create it."""
     if not os.path.lexists(folder / "commondir"):
         return folder
     text = read_small(folder / "commondir", _MAX_POINTER)
@@ -189,7 +191,7 @@ def _common(folder: Path) -> Path | None:
 
 
 def _names(folder: Path, common: Path, path: Path) -> bool:
-    """Whether a git directory elsewhere records `path` as its work tree."""
+    """Returns whether a git directory elsewhere records `path` as its work tree."""
     if folder != common:
         text = read_small(folder / "gitdir", _MAX_POINTER)
         return text is not None and _resolved(folder / os.fsdecode(text.strip()), file=True) == path / ".git"
@@ -210,8 +212,8 @@ def _looks_bare(path: Path) -> bool:
 
 
 def _in_work_tree(path: Path) -> bool:
-    """Whether a folder is inside a work tree, that is, whether a parent folder has a `.git` that does not contain the
-    folder."""
+    """Returns whether a folder is inside a work tree. A folder is inside a work tree if a parent folder has a `.git`
+    that does not contain the folder."""
     return any(os.path.lexists(parent / ".git") and not path.is_relative_to(parent / ".git") for parent in path.parents)
 
 
@@ -245,7 +247,7 @@ def _objects(first: Path, roots: Sequence[Path] | None) -> Iterator[Path]:
 
 
 def _settings(folder: Path) -> dict[str, str]:
-    """Returns the last value of each setting in a configuration file, ignoring included files. Names are in lower case
+    """Returns the last value of each setting in a configuration file. Ignores included files. Names are in lower case
     except for the quoted part."""
     settings: dict[str, str] = {}
     section = ""

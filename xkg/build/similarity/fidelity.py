@@ -1,4 +1,4 @@
-"""Measures, by static comparison, how much of an implementation occurs in its source lines."""
+"""Measures how much of an implementation occurs in its source lines. Compares the code without running it."""
 
 from collections import Counter
 from collections.abc import Iterator, Set
@@ -11,18 +11,21 @@ _CANDIDATES = 6
 
 
 class Unmatched(NamedTuple):
-    """A statement without a counterpart: its line (1-based), and its text on a single line."""
+    """Represents a statement without a counterpart. `line` is its 1-based line, and `text` is its text on a single
+    line."""
 
     line: int
     text: str
 
 
 class Scope(NamedTuple):
-    """The code to compare: the implementation's statements that begin on these `lines`, and the excerpt's first
-    `excerpt_lines` lines. The remaining code is used only to find the names of the programs' own functions. Statements
-    on a line in `calls` only call a component; such a call needs no counterpart, since the source has the component's
-    statements in its place. Lines in `by_definition` were written from a definition, since the source contains nothing
-    similar."""
+    """Selects the code to compare. Compares the statements of the implementation that begin on these `lines` with the
+    first `excerpt_lines` lines of the excerpt. All other code is used only to find the names of the programs' own
+    functions.
+
+    Statements on a line in `calls` only call a component. Such a call needs no counterpart, because the source contains
+    the component's statements instead. Lines in `by_definition` were written from a definition, because the source
+    contains nothing similar."""
 
     lines: Set[int]
     excerpt_lines: int
@@ -31,11 +34,12 @@ class Scope(NamedTuple):
 
 
 def share(implementation: str, excerpt: str, scope: Scope | None = None) -> float:
-    """Returns the fraction (0 to 1) of the implementation's statements that have a counterpart in the excerpt, weighted
-    by their number of operations. If `scope` is given, only statements in `scope` count. A counterpart is a statement
-    that, together with its neighbours, has most of the same operations; each operation in the excerpt is matched only
-    once. Returns 1 if the implementation only calls components, and 0 if it computes nothing or if either program does
-    not parse."""
+    """Returns the fraction (0 to 1) of the implementation's statements that have a counterpart in the excerpt.
+    Statements are weighted by their number of operations. If `scope` is given, only statements in `scope` count.
+
+    A counterpart is a statement that has most of the same operations, possibly together with its neighbours. Each
+    operation in the excerpt is matched only once. Returns 1 if the implementation only calls components. Returns 0 if
+    it computes nothing or if either program does not parse."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = {i for i, statement in enumerate(own) if scope is not None and statement.line in scope.calls}
@@ -46,8 +50,9 @@ def share(implementation: str, excerpt: str, scope: Scope | None = None) -> floa
 
 
 def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> float:
-    """Returns the fraction (0 to 1) of the statements counted by `share` that have no counterpart and are on lines in
-    `scope.by_definition`. Returns 0 if no other statement has a counterpart."""
+    """Returns the fraction (0 to 1) of the statements that were written from a definition. These statements count in
+    `share`, have no counterpart and are on lines in `scope.by_definition`. Returns 0 if no other statement has a
+    counterpart."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     if all(own[i].line in scope.by_definition for i in matched):
@@ -58,8 +63,8 @@ def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> fl
 
 
 def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> list[Unmatched]:
-    """Returns the implementation's statements without a counterpart in the excerpt, in order. If `scope` is given, only
-    statements in `scope` are returned."""
+    """Returns the implementation's statements that have no counterpart in the excerpt, in order. If `scope` is given,
+    returns only statements in `scope`."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = scope.calls if scope is not None else ()
@@ -67,8 +72,8 @@ def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> 
 
 
 def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:
-    """Returns the first `most` statements of the excerpt without a counterpart in the implementation. If `scope` is
-    given, only statements in `scope` are returned. A duplicate of a matched statement does not count as missing."""
+    """Returns the first `most` statements of the excerpt that have no counterpart in the implementation. If `scope` is
+    given, returns only statements in `scope`. A duplicate of a matched statement does not count as missing."""
     _, reference = _compared(implementation, excerpt, scope)
     matched = _matched(reference, statements(implementation))
     known = [reference[i].features for i in matched]
@@ -85,13 +90,13 @@ def _compared(implementation: str, excerpt: str, scope: Scope | None) -> tuple[l
 
 
 def _contribution(statement: Statement) -> float:
-    """Returns the weight of a statement, which grows sublinearly with its operations."""
+    """Returns the weight of a statement. The weight grows more slowly than the number of operations."""
     return float(min(statement.weight, 12.0) ** 0.5)
 
 
 def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
-    """Returns the indices of the statements in `own` that have a counterpart in `reference`, best pairs first. A match
-    uses up the counterpart's features."""
+    """Returns the indices of the statements in `own` that have a counterpart in `reference`. Matches the best pairs
+    first. A match uses up the counterpart's features."""
     unused = [Counter(statement.features) for statement in reference]
     pairs = sorted(
         (
@@ -129,8 +134,8 @@ def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
 
 
 def _groups(j: int, count: int) -> Iterator[list[int]]:
-    """Yields a candidate alone and together with its neighbours, since the same computation may be split into different
-    steps."""
+    """Yields a candidate alone and together with its neighbours, because another program may split the same computation
+    differently."""
     yield [k for k in (j, j - 1) if k >= 0]
     yield [k for k in (j, j + 1, j - 1, j + 2) if 0 <= k < count]
 
@@ -142,6 +147,6 @@ def _coverage(statement: Statement, pool: Counter[str]) -> float:
 
 
 def _alike(first: Statement, second: Statement) -> float:
-    """Returns Dice's coefficient for two statements' features."""
+    """Returns Dice's coefficient for the features of two statements."""
     common = sum(weight_of(n) * min(count, second.features[n]) for n, count in first.features.items())
     return 2 * common / (first.weight + second.weight)

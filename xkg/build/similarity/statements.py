@@ -1,8 +1,8 @@
-"""Represents a program's statements as bags of operations, to compare what they compute.
+"""Represents a program's statements as bags of operations, so that their computations can be compared.
 
-Statements that compute the same thing share operations, regardless of variable names and of whether arguments are
-positional or keyword. Imports, signatures, annotations, docstrings, input validation, logging, seeds, devices and
-stored parameters are ignored."""
+Statements that compute the same value share operations. Variable names do not matter, and arguments may be positional
+or keyword arguments. Ignores imports, signatures, annotations, docstrings, input validation, logging, seeds, devices
+and stored parameters."""
 
 import ast
 import re
@@ -23,8 +23,8 @@ _LOG_CALLS = frozenset(
 
 @dataclass
 class Statement:
-    """A statement that computes something, with its first line (1-based), its text (only the head of a compound
-    statement) and the counts of its operations."""
+    """Represents a statement that computes something, with its first line (1-based), its text and the counts of its
+    operations. For a compound statement, the text contains only the head."""
 
     line: int
     text: str
@@ -36,14 +36,14 @@ class Statement:
 
 
 def weight_of(feature: str) -> float:
-    """Returns the weight of an operation, which is highest for a named call and lowest for constants, pairs and calls
-    to own names."""
+    """Returns the weight of an operation. Named calls have the highest weight. Constants, pairs and calls to own names
+    have the lowest."""
     return {"c": 1.5, "n": 1.0, "o": 0.5, "p": 0.5, "k": 0.5}[feature[0]]
 
 
 def statements(source: str) -> list[Statement]:
-    """Returns the statements in a program that compute something, in order. If the source does not parse as a whole (as
-    with file excerpts), it is parsed in pieces; pieces that are not valid Python are skipped."""
+    """Returns the statements in a program that compute something, in order. If the source does not parse as a whole,
+    parses it in pieces and skips pieces that are not valid Python. File excerpts often do not parse."""
     results: list[Statement] = []
     for first, tree in _pieces(source):
         _Reader(tree, source.split("\n"), first, results).read()
@@ -54,7 +54,7 @@ def statements(source: str) -> list[Statement]:
 
 
 def _pieces(source: str) -> Iterator[tuple[int, ast.Module]]:
-    """Yields the syntax tree for each piece of the source, paired with the number of lines before that piece."""
+    """Yields the syntax tree of each piece of the source, paired with the number of lines before that piece."""
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     whole = parse_ast(source)
     if whole is not None:
@@ -66,7 +66,8 @@ def _pieces(source: str) -> Iterator[tuple[int, ast.Module]]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yields runs of lines between unindented comments (such as excerpt headings), fences and lines of dots."""
+    """Yields runs of lines that are separated by unindented comments (such as excerpt headings), fences or lines of
+    dots."""
     start = 0
     for i, line in enumerate(lines):
         if re.match(r"#|```|\s*(?:…|\.\.\.)\s*$", line):
@@ -103,7 +104,7 @@ def _parsed_runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[i
 
 
 class _Reader:
-    """Adds the statements in one tree to `results`."""
+    """Adds the statements in a syntax tree to `results`."""
 
     def __init__(
         self,
@@ -116,7 +117,7 @@ class _Reader:
         self._lines = lines
         self._before = before
         self._statements = results
-        # The program's own names are arbitrary.
+        # The names that the program itself defines are arbitrary.
         self._own = set[str]()
         for node in ast.walk(tree):
             if isinstance(node, Function | ast.ClassDef):
@@ -169,8 +170,8 @@ class _Reader:
         for part in parts:
             found += operations(part, self._own) if part is not None else Counter()
         if not any(name[0] in "cn" for name in found):
-            # A loop over a plain variable, or a call to one of the program's own functions, is not specific enough to
-            # compare.
+            # A loop over a plain variable is not specific enough to compare. Neither is a call to one of the program's
+            # own functions.
             return
         found += Counter([head] if head else [])
         line = self._before + node.lineno
@@ -183,7 +184,7 @@ class _Reader:
 
 
 def _validates(node: ast.If) -> bool:
-    """Whether a condition only guards against bad input."""
+    """Returns whether a condition only guards against bad input."""
     return not node.orelse and all(
         isinstance(s, (ast.Raise, ast.Assert, ast.Pass)) or (isinstance(s, ast.Expr) and _is_aside(s.value))
         for s in node.body
@@ -191,7 +192,7 @@ def _validates(node: ast.If) -> bool:
 
 
 def _is_aside(node: ast.expr) -> bool:
-    """Whether an expression is a docstring, a message, a seed, or a base class constructor call."""
+    """Returns whether an expression is a docstring, a message, a seed or a call to a base class constructor."""
     if isinstance(node, ast.Constant):
         return True
     if not isinstance(node, ast.Call):
@@ -210,7 +211,7 @@ def _is_aside(node: ast.expr) -> bool:
 
 
 def _tests_presence(test: ast.expr) -> bool:
-    """Whether a test such as `x is None`, `isinstance(x, …)` or `hasattr(…)` computes nothing."""
+    """Returns whether a test computes nothing, as in `x is None`, `isinstance(x, …)` and `hasattr(…)`."""
     match test:
         case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
             return True

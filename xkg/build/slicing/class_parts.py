@@ -1,6 +1,6 @@
-"""Selects the class members that a slice needs: the requested members, everything they reach, the constructors, and
-members that set attributes read by any of these. All other members are replaced with comments that contain their
-signatures."""
+"""Selects the class members that a slice needs. A slice needs the requested members, everything that they reach, the
+constructors, and the members that set attributes read by any of these. All other members are replaced with comments
+that contain their signatures."""
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ _LONGEST = 160
 
 @dataclass(frozen=True)
 class Gap:
-    """Omitted lines `first` to `last` in a file, and the text that replaces them."""
+    """Contains lines `first` to `last` of a file that are omitted, and the text that replaces them."""
 
     first: int
     last: int
@@ -25,8 +25,9 @@ class Gap:
 
 @dataclass
 class Mentions:
-    """The attributes that code reads or changes: `own` on the object itself (`self.a`), `other` on any other object.
-    `escapes` is True if the object itself is passed on, and `dynamic` is True if an attribute's name is computed."""
+    """Lists the attributes that code reads or changes. `own` contains attributes of the object itself (`self.a`), and
+    `other` contains attributes of other objects. `escapes` is True if the object itself is passed on. `dynamic` is True
+    if an attribute's name is computed."""
 
     own: set[str] = field(default_factory=set)
     other: set[str] = field(default_factory=set)
@@ -41,8 +42,8 @@ class Mentions:
 
 
 def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -> Mentions:
-    """The attributes that a node mentions. `selves` contains the names of the object itself. Attributes of `foreign`
-    names (imported packages) are ignored."""
+    """Returns the attributes that a node mentions. `selves` contains the names of the object itself. Ignores attributes
+    of `foreign` names, which are imported packages."""
     found = Mentions()
     bases: set[int] = set()
     every = list(ast.walk(node))
@@ -69,9 +70,10 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
 
 
 class ClassParts:
-    """The part of a top-level class that is kept. If `whole` is set, the whole class is kept; otherwise, only the
-    members in `roots` and everything that they reach, except other members in `ready`. `gaps` contains the omitted
-    lines, in order, and `mentions` the attributes that the kept part mentions."""
+    """Contains the part of a top-level class that is kept. If `whole` is True, the whole class is kept. Otherwise, only
+    the members in `roots` and everything that they reach are kept, except other members in `ready`.
+
+    `gaps` contains the omitted lines, in order. `mentions` contains the attributes that the kept part mentions."""
 
     def __init__(
         self,
@@ -99,8 +101,8 @@ class ClassParts:
                 self._storing.setdefault(name, []).append(member)
 
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
-        """Keeps everything reached through the mentioned attributes, on objects of the slice's classes (`own`) or on
-        any object (`other`). Returns whether the kept part has grown."""
+        """Keeps everything that is reached through the mentioned attributes. `own` contains attributes of objects of
+        the slice's classes, and `other` contains attributes of any object. Returns whether the kept part has grown."""
         before = self.retained_lines
         kept = None if self.whole else self._reached(own, other)
         if kept is None:
@@ -117,25 +119,26 @@ class ClassParts:
 
     @property
     def missing_lines(self) -> int:
-        """The number of omitted lines."""
+        """Returns the number of omitted lines."""
         return sum(gap.last - gap.first + 1 for gap in self.gaps)
 
     def holds(self, line: int) -> bool:
-        """Whether this line of the file is kept."""
+        """Returns whether this line of the file is kept."""
         return not any(gap.first <= line <= gap.last for gap in self.gaps)
 
     def sets_up(self, line: int) -> bool:
-        """Whether a line only sets up the kept methods, because it is in a constructor that is not a root."""
+        """Returns whether a line only sets up the kept methods. Such a line is in a constructor that is not a root."""
         constructors = [m for m in self._members if _is_constructor(m) and m not in self.roots]
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
 
     @property
     def inherited(self) -> frozenset[int]:
-        """The ids of the name nodes in the class's bases."""
+        """Returns the ids of the name nodes in the base classes."""
         return frozenset(id(n) for base in self.node.bases for n in ast.walk(base) if isinstance(n, ast.Name))
 
     def _reached(self, own: Collection[str], other: Collection[str]) -> set[ast.stmt] | None:
-        """The members to keep, or None if a member accesses attributes by names computed at run time."""
+        """Returns the members to keep. Returns None if a member accesses attributes by names that are computed at run
+        time."""
         found, kept, done = Mentions(set(own), set(other)), set[ast.stmt](), set[str]()
         waiting = [
             member
@@ -152,7 +155,7 @@ class ClassParts:
             done |= needed
             waiting = [m for name in needed for m in self._by_name.get(name, ()) if m not in kept]
             if not waiting:
-                # Attributes set only by other methods.
+                # These attributes are set only by other methods.
                 alone = [n for n in done if n not in self._by_name and kept.isdisjoint(self._storing.get(n, ()))]
                 waiting = [m for name in alone for m in self._storing.get(name, ())]
         self.mentions = found
@@ -164,7 +167,8 @@ class ClassParts:
         return self._found[member]
 
     def _selves(self, member: ast.stmt) -> frozenset[str]:
-        """The names that refer to the object in a member: a method's first parameter, and the class."""
+        """Returns the names that refer to the object in a member. The names are a method's first parameter and the
+        class."""
         own = {self.node.name}
         if isinstance(member, Function):
             marks = {getattr(mark, "id", "") for mark in member.decorator_list}
@@ -187,8 +191,8 @@ class ClassParts:
             before, follows = last_line(member), member not in remaining
 
     def _above(self, first: int, before: int, mark: str) -> int:
-        """The first of the comment lines directly above line `first`, but after line `before`. If the mark is '', the
-        first of the empty lines there."""
+        """Returns the first of the comment lines directly above line `first`, but after line `before`. If the mark is
+        '', looks for empty lines instead."""
         while first - 1 > before and self._lines[first - 2].strip()[:1] == mark:
             first -= 1
         return first
@@ -199,7 +203,7 @@ def last_line(node: ast.stmt) -> int:
 
 
 def _root(node: ast.expr) -> ast.expr:
-    """The root of an expression, such as `a` in `a.b[i].c(x)`."""
+    """Returns the root of an expression. The root of `a.b[i].c(x)` is `a`."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node
@@ -216,7 +220,8 @@ def _bound(member: ast.stmt) -> set[str]:
 
 
 def _stored(method: ast.stmt, selves: Collection[str]) -> set[str]:
-    """The attributes that a method assigns on its object; `self.register_buffer("a", …)` assigns `a`."""
+    """Returns the attributes that a method assigns on its object. For example, `self.register_buffer("a", …)` assigns
+    `a`."""
     stored: set[str] = set()
     for node in ast.walk(method):
         match node:
@@ -230,7 +235,8 @@ def _stored(method: ast.stmt, selves: Collection[str]) -> set[str]:
 
 
 def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
-    """The names in the parts of a member that run with the class body: decorators, defaults, bases and aliases."""
+    """Yields the names in those parts of a member that run with the class body, that is, in decorators, defaults, bases
+    and aliases."""
     parts: Iterable[ast.AST] = [member]
     if isinstance(member, Function):
         parts = (*member.decorator_list, *member.args.defaults, *(d for d in member.args.kw_defaults if d is not None))
@@ -240,7 +246,7 @@ def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
 
 
 def has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:
-    """Whether a statement is alone on its lines, apart from comments."""
+    """Returns whether a statement shares its lines with comments at most."""
     head = lines[first_line(node) - 1].encode("utf-8", "surrogatepass")
     tail = lines[last_line(node) - 1].encode("utf-8", "surrogatepass")
     decorated = first_line(node) < node.lineno

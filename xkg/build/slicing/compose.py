@@ -1,8 +1,8 @@
 """Combines components and the code that calls them into one complete module.
 
 Components and new code become modules in a temporary package, in which the new code imports the names that it uses. The
-result is a slice of the new code. The slice contains only reachable definitions, in an order in which they can run,
-with merged imports and distinct names. Definitions shared by several components occur once."""
+result is a slice of the new code. The slice contains only reachable definitions, in an order in which they can run.
+Imports are merged, and names are distinct. Definitions shared by several components occur once."""
 
 import ast
 import hashlib
@@ -26,14 +26,14 @@ _REPOSITORY = "local:composed@0"
 _NEW = "new_code.py"
 _MAX_LINES = 100_000
 _HEADING = re.compile(r"^# --- (?:component: .*|new)\n", re.MULTILINE)
-# If components have more than this number of characters, prompts show signatures instead of code.
+# If components have more characters than this, prompts show signatures instead of code.
 LISTED = 6_000
 _DEEPEST = 60
 
 
 @dataclass(frozen=True)
 class Part:
-    """A component's code (a self-contained module) and its display name."""
+    """Represents a component's code, which is a self-contained module, and its display name."""
 
     name: str
     source: str
@@ -41,8 +41,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Composed:
-    """A composed module. `used` contains the indices of the included parts. If there is a `problem`, `source` is
-    empty."""
+    """Represents a composed module. `used` contains the indices of the included parts. If there is a `problem`,
+    `source` is empty."""
 
     source: str
     used: tuple[int, ...] = ()
@@ -51,8 +51,9 @@ class Composed:
 
 @dataclass
 class _Module:
-    """A part with its statements. `duplicates` maps names to an earlier part with the same definition; `names` maps the
-    part's names to the names that new code uses for them. `helpers` are private names that new code may also use."""
+    """Represents a part with its statements. `duplicates` maps names to an earlier part with the same definition.
+    `names` maps the part's names to the names that new code uses. `helpers` contains private names that new code may
+    also use."""
 
     part: Part
     path: str
@@ -71,9 +72,9 @@ class _Module:
 
 
 def compose(new: str, parts: Sequence[Part]) -> Composed:
-    """Returns the new code, preceded by all definitions from the parts that the new code reaches. Undefined names in
-    the new code refer to the parts (see `interfaces`). A comment above each section states its origin. New code that
-    uses no part is returned unchanged."""
+    """Puts all definitions from the parts that the new code reaches before the new code. Undefined names in the new
+    code refer to the parts (see `interfaces`). A comment above each section states its origin. If the new code uses no
+    part, it is returned unchanged."""
     try:
         return _compose(new, parts)
     except RecursionError:
@@ -107,8 +108,9 @@ def _compose(new: str, parts: Sequence[Part]) -> Composed:
 
 
 def interfaces(parts: Sequence[Part]) -> str:
-    """The names that each part offers to new code: signatures with the first sentence of the docstring, class fields,
-    and constants with their values. If two parts define a name differently, the later definition is renamed."""
+    """Returns the names that each part offers to new code. Includes signatures with the first sentence of the
+    docstring, class fields, and constants with their values. If two parts define a name differently, the later
+    definition is renamed."""
     blocks = []
     for module in _modules(parts).values():
         lines = [line for name in module.offers for line in outline(name, _statement(module.scope, name))]
@@ -119,21 +121,21 @@ def interfaces(parts: Sequence[Part]) -> str:
 
 
 def combined(parts: Sequence[Part]) -> str:
-    """Everything that new code can use, with dependencies, in the form produced by `compose`. Returns '' if composing
-    fails."""
+    """Returns everything that new code can use, including dependencies, in the format of `compose`. Returns '' if
+    composing fails."""
     names = ", ".join(sorted(callable_names(parts)))
     whole = compose(f"_all = ({names},)\n", parts) if names else Composed("")
     return whole.source.rpartition("# --- new\n")[0].strip("\n")
 
 
 def rendered(parts: Sequence[Part]) -> str:
-    """The code of the parts if it is short, otherwise their `interfaces`."""
+    """Returns the code of the parts if it is short. Otherwise, returns their `interfaces`."""
     code = combined(parts)
     return code if 0 < len(code) <= LISTED else interfaces(parts)
 
 
 def callable_names(parts: Sequence[Part]) -> frozenset[str]:
-    """The names that new code can call."""
+    """Returns the names that new code can call."""
     return frozenset(name for module in _modules(parts).values() for name in module.offers)
 
 
@@ -141,7 +143,7 @@ def callable_names(parts: Sequence[Part]) -> frozenset[str]:
 
 
 def _modules(parts: Sequence[Part]) -> dict[int, _Module]:
-    """The parts that parse, keyed by index."""
+    """Returns the parts that parse, keyed by index."""
     modules: dict[int, _Module] = {}
     claimed: set[str] = set()
     for i, part in enumerate(parts):
@@ -160,7 +162,7 @@ def _modules(parts: Sequence[Part]) -> dict[int, _Module]:
 
 def _find_duplicates(modules: Mapping[int, _Module]) -> None:
     first_owner: dict[str, int] = {}
-    # A chain of calls cannot be longer than the number of names.
+    # A chain of calls has at most as many calls as there are names.
     depth = min(_DEEPEST, sum(len(module.scope.bindings) for module in modules.values()))
     for i, module in modules.items():
         for name, meaning in _meanings(module.scope, f"part {i}", depth).items():
@@ -169,7 +171,7 @@ def _find_duplicates(modules: Mapping[int, _Module]) -> None:
 
 
 def _find_callable(modules: Mapping[int, _Module]) -> None:
-    """Sets the names that each part offers. A name that an earlier part already offers is renamed."""
+    """Sets the names that each part offers. Renames a name that an earlier part already offers."""
     claimed: set[str] = set()
     for module in modules.values():
         changed: dict[str, str] = {}
@@ -193,9 +195,10 @@ def _find_callable(modules: Mapping[int, _Module]) -> None:
 
 
 def _meanings(scope: ModuleScope, owner: str, depth: int) -> dict[str, str]:
-    """Maps each function, class and constant in a module to a canonical text, so that identical definitions compare
-    equal. The text is based on the syntax tree without docstrings and annotations, and resolves names up to `depth`
-    calls deep."""
+    """Maps each function, class and constant in a module to a canonical text. Identical definitions have the same text.
+
+    The text is based on the syntax tree without docstrings and annotations. Names are resolved up to `depth` calls
+    deep."""
     own = {name: _defining_statement(scope, name) for name in scope.bindings}
     imports = {name: _imported(s.node, name) for name, s in own.items() if s is not None and s.is_import}
     shapes: dict[str, str] = {}
@@ -220,8 +223,8 @@ def _digest(text: str) -> str:
 
 
 def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
-    """The only statement that binds a name, if nothing changes the value later. Returns None if the binding, or the
-    absence of later changes, is uncertain."""
+    """Returns the only statement that binds a name, if nothing changes the value later. Returns None if either of these
+    facts is uncertain."""
     places = scope.bindings[name]
     statement = scope.statements[places[0]]
     if len(places) > 1 or name in scope.globals_written:
@@ -240,7 +243,7 @@ def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
 
 
 def _bare(node: ast.stmt) -> ast.Module:
-    """A module that contains only this statement, without docstrings and function annotations."""
+    """Returns a module that contains only this statement. Removes docstrings and function annotations."""
     tree = syntax_tree(ast.unparse(node))
     for inner in ast.walk(tree):
         if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -267,8 +270,7 @@ def _statement(scope: ModuleScope, name: str) -> ast.stmt:
 
 
 def _with_imported_duplicates(module: _Module, modules: Mapping[int, _Module]) -> str:
-    """Returns the part's source. Each definition that repeats a definition in an earlier part is replaced by an
-    import."""
+    """Returns the part's source. Replaces each definition that an earlier part also contains with an import."""
     lines = module.part.source.split("\n")
     imports = []
     for name, first in module.duplicates.items():
@@ -284,7 +286,7 @@ def _with_imported_duplicates(module: _Module, modules: Mapping[int, _Module]) -
 
 
 def _renamed(text: str, scope: ModuleScope, names: Mapping[str, str]) -> str:
-    """The text with global names replaced as in `names`."""
+    """Replaces global names in the text according to `names`."""
     source = Source(text)
     edits: list[Edit] = []
     for statement in scope.statements:
@@ -299,7 +301,7 @@ def _renamed(text: str, scope: ModuleScope, names: Mapping[str, str]) -> str:
 
 
 def _with_imports(source: str, imports: Sequence[str]) -> str:
-    """The source with import lines added at the top, after the docstring and `from __future__`."""
+    """Adds import lines at the top of the source, after the docstring and `from __future__`."""
     lines = source.split("\n")
     at = 0
     for node in syntax_tree(source).body:
@@ -328,7 +330,7 @@ def _docstring(source: str) -> str:
 
 
 def _with_headings(source: str, names: Mapping[str, str]) -> str:
-    """Replaces the slice's headings with the composed module's headings, dropping repeats."""
+    """Replaces the slice's headings with the composed module's headings. Drops repeated headings."""
     lines: list[str] = []
     last = ""
     for line in source.split("\n"):

@@ -1,4 +1,4 @@
-"""Finds the statements in a repository that given statements depend on, in import order."""
+"""Finds the statements that given statements depend on, in import order."""
 
 import ast
 import heapq
@@ -34,7 +34,7 @@ from xkg.build.slicing.scoping.statement_effects import (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A statement, identified by its module's path and its index in that module."""
+    """Represents a statement, which is identified by its module's path and its index in that module."""
 
     path: str
     index: int
@@ -44,26 +44,26 @@ Plan = ast.alias | tuple[tuple[str, Target], ...]
 
 
 class NestedImport(NamedTuple):
-    """An import inside an included statement. `names` has an entry for each alias in the import: the alias itself if it
-    is kept, or else the assignments that replace it, as (bound name, target). An alias that is removed has no
-    assignments."""
+    """Represents an import inside an included statement. `names` has an entry for each alias in the import. The entry
+    is the alias itself if it is kept. Otherwise, it contains the assignments that replace the alias, as (bound name,
+    target). A removed alias has no assignments."""
 
     node: ImportNode
     scope: Scope
     names: tuple[Plan, ...]
 
 
-# Names in annotations or constructors are treated as more distant than names called by a method.
+# Names in annotations or constructors are treated as more distant than names that a method calls.
 _FAR = 3
 
 
 class Dependence:
-    """The statements in a slice. The slice grows from the seeds, nearest dependencies first, until nothing is missing
-    or `max_lines` is reached.
+    """Collects the statements in a slice. The slice grows from the seeds, nearest dependencies first, until nothing is
+    missing or `max_lines` is reached.
 
     `included` maps each statement to its references, and `cut` contains the definitions beyond the limit. Definitions
-    in `outlined` files are always cut. `parts` contains the kept lines of classes; if `whole_classes` is set, they are
-    kept whole. Definitions in `ready` and class members in `ready_members` are used but not included."""
+    in `outlined` files are always cut. `parts` contains the kept lines of classes. If `whole_classes` is True, classes
+    are kept whole. Definitions in `ready` and class members in `ready_members` are used but not included."""
 
     def __init__(
         self,
@@ -93,7 +93,8 @@ class Dependence:
         self._distance: dict[Place, int] = {}
         self._seen: set[tuple[Definition, int | None]] = set()
         self._followed: set[tuple[Place, int | None]] = set()
-        # Definitions used anywhere except in annotations or as bases of classes from which only methods are needed.
+        # These definitions are used elsewhere than in annotations or as bases of classes of which only methods are
+        # needed.
         self._strong: set[Definition] = set()
         self._own_attributes: set[str] = set()
         self._attributes: set[str] = set()
@@ -109,7 +110,7 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """Grows the slice from `seeds`, which maps statements to the class members that are needed; an empty value
+        """Grows the slice from `seeds`, which maps statements to the class members that are needed. An empty value
         means the whole statement. The most important seeds come first, and their dependencies are included first."""
         for rank, (seed, roots) in enumerate(seeds.items()):
             self._distance[seed] = _FAR if rank else 0
@@ -168,7 +169,7 @@ class Dependence:
         return ClassParts(node, roots, lines, self._foreign_names(place.path), self.ready_members.get(place, ()))
 
     def _foreign_names(self, path: str) -> frozenset[str]:
-        """The names that a module imports from outside the repository."""
+        """Returns the names that a module imports from outside the repository."""
         if path not in self._foreign:
             imported = {bound_name(a) for s in self.scope(path).statements for n, _ in s.imports for a in n.names}
             found = {name for name in imported if isinstance(self.program.lookup(path, name), External)}
@@ -176,7 +177,7 @@ class Dependence:
         return self._foreign[path]
 
     def _retain_reached(self) -> bool:
-        """Keeps additional parts of the included classes that names in the slice require."""
+        """Keeps more parts of the included classes if names in the slice require these parts."""
         grown = False
         for place, parts in list(self.parts.items()):
             before = parts.retained_lines
@@ -189,7 +190,7 @@ class Dependence:
         return grown
 
     def _retain(self, place: Place) -> None:
-        """Records the references in the part of a statement that is kept."""
+        """Records the references in the kept part of a statement."""
         statement, parts = self.statement(place), self.parts.get(place)
         self.nested[place] = [n for n in self._nested_imports(place, statement) if self.holds(place, n.node.lineno)]
         self.included[place] = [r for r in self._references(place, statement) if self.holds(place, r.use.line)]
@@ -199,7 +200,7 @@ class Dependence:
         self._attributes |= found.other
 
     def holds(self, place: Place, line: int) -> bool:
-        """Whether this line of an included statement is kept."""
+        """Returns whether this line of an included statement is kept."""
         parts = self.parts.get(place)
         return parts is None or parts.holds(line)
 
@@ -252,8 +253,8 @@ class Dependence:
             self.missing.setdefault(target.name, target.reason)
 
     def _need_module(self, path: str) -> None:
-        """Includes a module that is used as a value, as a namespace with everything that the module defines or
-        re-exports."""
+        """Includes a module that is used as a value. The module becomes a namespace with everything that the module
+        defines or re-exports."""
         if path in self.namespaces:
             return
         members = self.namespaces[path] = {}
@@ -266,7 +267,7 @@ class Dependence:
                     self._need(target, None, path)
 
     def _repeated(self, path: str) -> bool:
-        """Whether a name's value depends on the position in the module."""
+        """Returns whether a name's value depends on the position in the module."""
         if path not in self._repeats:
             scope = self.scope(path)
             self._repeats[path] = (
@@ -277,8 +278,8 @@ class Dependence:
         return self._repeats[path]
 
     def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
-        """The statements that may have bound a name's value before statement `position` runs, and the statements that
-        changed the value since. If `position` is None, the end of the module is used."""
+        """Returns the statements that may have bound a name's value before statement `position` runs, and the
+        statements that have changed the value since. If `position` is None, uses the end of the module."""
         scope = self.scope(definition.path)
         every = self.program.bindings(definition.path, definition.name)
         indices = [i for i in every if not scope.statements[i].guarded] or list(every)
@@ -300,8 +301,8 @@ class Dependence:
         return [Place(definition.path, i) for i in sorted({*reaching, *set_ups})]
 
     def _include_set_ups(self) -> bool:
-        """Includes statements that configure an imported package (`jax.config.update(…)`), if they are in modules that
-        use the package."""
+        """Includes statements that configure an imported package, such as `jax.config.update(…)`. These statements must
+        be in modules that use the package."""
         grown = False
         used = {(p.path, r.target) for p, references in self.included.items() for r in references}
         for path in {p.path for p in self.included}:
@@ -316,8 +317,8 @@ class Dependence:
         return grown
 
     def _include_registrations(self, seeds: Sequence[Place]) -> bool:
-        """Includes statements that fill registries read by the slice. Such statements run on import, and they call, or
-        are decorated with, a function that writes to the registry."""
+        """Includes statements that fill registries read by the slice. Such statements run on import. They call a
+        function that writes to the registry, or define functions or classes decorated with it."""
         read: set[Definition] = set()
         for place, references in self.included.items():
             statement = self.statement(place)
@@ -346,7 +347,7 @@ class Dependence:
         return grown
 
     def _imported_by(self, seeds: Sequence[Place]) -> list[str]:
-        """The modules that run when the seeds' modules are imported."""
+        """Returns the modules that run when the seeds' modules are imported."""
         modules: dict[str, None] = {}
         queue = deque(path for seed in seeds for path in self.program.with_parents(seed.path))
         while queue:
@@ -394,8 +395,8 @@ class Dependence:
     # --- order ---
 
     def order(self, seeds: Sequence[Place]) -> list[Place | str]:
-        """The included statements in the order in which importing the seeds' modules would run them. A namespace
-        (represented by its module's path) comes after its module."""
+        """Returns the included statements in the order in which importing the seeds' modules would run them. A
+        namespace comes after its module, whose path identifies it."""
         out: list[Place | str] = []
         started: set[str] = set()
         by_path: dict[str, set[int]] = {}
@@ -429,8 +430,8 @@ class Dependence:
         return out
 
     def _run_at_once(self, place: Place) -> list[str]:
-        """The modules whose definitions a statement may use when it runs, directly or through the functions it
-        calls."""
+        """Returns the modules whose definitions a statement may use when it runs, either directly or through the
+        functions that it calls."""
         stack = [r.target for r in self.included[place] if r.use.immediate]
         seen: set[Target] = set()
         paths: dict[str, None] = {}

@@ -10,19 +10,19 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def with_short_docstrings(code: str, whole: Collection[str]) -> str:
-    """The code with each docstring of more than five lines cut to its first paragraph, except for the qualified names
+    """Cuts each docstring of more than five lines to its first paragraph. Keeps the docstrings of the qualified names
     in `whole`. Code that does not parse is returned unchanged."""
     return _with_cut_docstrings(code, _LONGEST, whole, lambda line: not line.strip())
 
 
 def with_first_lines_of_docstrings(code: str) -> str:
-    """The code with every docstring cut to its first line. Code that does not parse is returned unchanged."""
+    """Cuts every docstring to its first line. Code that does not parse is returned unchanged."""
     return _with_cut_docstrings(code, 1, (), lambda _: True)
 
 
 def _with_cut_docstrings(code: str, least: int, whole: Collection[str], ends_at: Callable[[str], bool]) -> str:
-    """The code with each docstring of more than `least` lines cut before the first line, after the opening line, for
-    which `ends_at` returns true."""
+    """Cuts each docstring of more than `least` lines. The cut comes before the first line for which `ends_at` returns
+    True. The opening line is always kept."""
     tree = parse_ast(code)
     if tree is None:
         return code

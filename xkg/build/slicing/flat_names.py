@@ -1,4 +1,4 @@
-"""Chooses names for definitions from several modules that are merged into one, and finds names that a module leaves
+"""Chooses names for definitions when several modules are merged into one. Also finds names that a module leaves
 undefined."""
 
 import re
@@ -16,19 +16,21 @@ from xkg.build.slicing.scoping.name_resolution import (
 )
 from xkg.build.slicing.scoping.scopes import ModuleScope
 
-# The standard module that creates namespaces.
+# The standard module in which namespaces are defined.
 NAMESPACE_TYPES = External("types", None, "types\0")
 
 
 def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
-    """Maps each included definition to its new name. Unique names are kept. If a name is not unique, a package's full
-    name replaces the package's alias, and the module's name is appended to the name of any other definition."""
+    """Maps each included definition to its new name. Unique names are kept.
+
+    If a name is not unique, a package gets its full name instead of its alias, and any other definition gets its
+    module's name as a suffix."""
     enclosing: dict[Target, set[str]] = {}
     identifiers: set[str] = set()
     for place, references in need.included.items():
         identifiers |= need.scope(place.path).identifiers
         for reference in references:
-            use = reference.use  # a function's own import is removed, which frees the imported name
+            use = reference.use  # removing a function's own import frees the imported name
             enclosing.setdefault(reference.target, set()).update(use.enclosing - ({use.name} if use.local else set()))
     claimed = {*need.builtins, *need.missing}
     for references in need.included.values():
@@ -59,7 +61,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
     claim_all(seeds)
     aliases = {external.alias for external in need.externals}
     for external, path in need.externals.items():
-        # If two packages share an alias (`numpy` and `jax.numpy`), the second package gets its own name.
+        # If two packages share an alias (`numpy` and `jax.numpy`), the second package gets a different name.
         own = external.module.replace(".", "_")
         claim(external, external.alias, path, [own] if external.attribute is None and own not in aliases else [])
     claim_all(list(need.included))
@@ -74,7 +76,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
 
 
 def undefined_names(scope: ModuleScope) -> list[str]:
-    """Global names that a module uses but does not bind, except builtins, in order of first use."""
+    """Returns global names that a module uses but does not bind, in order of first use. Excludes builtins."""
     if any(s.star_imports for s in scope.statements):
         return []
     known = set(scope.bindings) | scope.globals_written | BUILTINS | MODULE_NAMES

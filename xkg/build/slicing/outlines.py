@@ -1,5 +1,5 @@
-"""Outlines definitions without their bodies, using signatures with defaults, class fields, and the first sentence of
-docstrings."""
+"""Outlines definitions without their bodies. An outline contains signatures with defaults, class fields, and the first
+sentence of docstrings."""
 
 import ast
 import re
@@ -10,7 +10,8 @@ _FIELD = ast.Assign | ast.AnnAssign
 
 
 def outline(name: str, node: ast.stmt) -> Iterator[str]:
-    """The outline of a function, a constant, or a class with its fields and public methods."""
+    """Yields the outline of a function, a constant or a class. The outline of a class contains its fields and public
+    methods."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             yield f"{signature(node)}{_first_sentence(node)}"
@@ -30,7 +31,7 @@ def outline(name: str, node: ast.stmt) -> Iterator[str]:
 
 
 def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """A function's signature on one line, without decorators."""
+    """Returns a function's signature on one line, without decorators."""
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     return f"{'async ' * isinstance(node, ast.AsyncFunctionDef)}def {node.name}({ast.unparse(node.args)}){returns}"
 

@@ -1,4 +1,4 @@
-"""Replaces names in a statement's source, preserving everything else byte for byte."""
+"""Replaces names in a statement's source. Preserves everything else byte for byte."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from xkg.build.code.languages.python import identifier_paths
 
 
 class Edit(NamedTuple):
-    """Replaces bytes `start` to `end` in a module's source."""
+    """Replaces the bytes from `start` to `end` in a module's source."""
 
     start: int
     end: int
@@ -17,7 +17,7 @@ class Edit(NamedTuple):
 
 
 class Source:
-    """A module's text, indexed as in the syntax tree, with 1-based lines and columns in UTF-8 bytes."""
+    """Contains a module's text, indexed like the syntax tree. Lines count from 1, and columns are in UTF-8 bytes."""
 
     def __init__(self, text: str) -> None:
         self.data = text.encode("utf-8", "surrogatepass")
@@ -34,8 +34,8 @@ class Source:
         return self.data[self.line_starts[number - 1] : self.line_starts[number] - 1]
 
     def exchange(self, node: ast.expr, path: tuple[str, ...], text: str, inside: ast.expr | None) -> Iterator[Edit]:
-        """Yields edits that replace the dotted name `path` at `node` with `text`. In strings and f-strings, where
-        Python's positions are unreliable, all occurrences are replaced."""
+        """Yields edits that replace the dotted name `path` at `node` with `text`. In strings and f-strings, Python's
+        positions are unreliable, so all occurrences are replaced."""
         if inside is None:
             yield Edit(*self.span(node), text)
             return
@@ -64,7 +64,7 @@ class Source:
             yield Edit(match.start(1), match.end(1), text)
 
     def cut(self, start: int, end: int, edits: Iterable[Edit]) -> str:
-        """The text from `start` to `end` with these edits applied."""
+        """Returns the text from `start` to `end` after applying these edits."""
         parts = []
         at = start
         for edit in sorted(set(edits)):

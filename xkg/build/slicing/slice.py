@@ -1,9 +1,9 @@
-"""Slices code statically: flattens symbols and all their dependencies in a repository into one self-contained module.
+"""Slices code statically. Combines symbols and all their dependencies in a repository into one self-contained module.
 
 The slice (Weiser, "Program Slicing", IEEE TSE 1984) consists of top-level statements. A statement is needed if it binds
 or changes a name that a needed statement uses. Statements are written in the order in which importing the repository
 would run them, so import cycles still work. A name is changed only if two modules define it. Imports from the
-repository are removed, and all other imports are merged at the top. Nothing is run."""
+repository are removed, and all other imports are merged at the top. No code is run."""
 
 import ast
 import sys
@@ -42,11 +42,11 @@ _PYTHON_2 = (
 
 
 class Slice(Value):
-    """A self-contained module.
+    """Represents a self-contained module that was sliced from a repository.
 
-    `source` is the module's code. If slicing is not possible (another language, Python 2, a broken file), `source` is
-    empty and `refused` states the reason. `derived_from` lists the ids of the symbols in the module, in order, starting
-    with the requested symbols. `packages` lists top-level imports from outside the standard library.
+    `source` is the module's code. If slicing is not possible, for example because the file is broken or not in Python
+    3, `source` is empty and `refused` states the reason. `derived_from` lists the ids of the symbols in the module, in
+    order, starting with the requested symbols. `packages` lists top-level imports from outside the standard library.
 
     `missing` maps undefined names to reasons. `cut` lists the ids of dependencies beyond the length limit, and
     `outlines` lists their signatures. `gaps` maps paths to the lines omitted from included classes, in order. `notes`
@@ -73,12 +73,12 @@ def slice_symbols(
     ready: Collection[str] = (),
     outlined: Callable[[str], bool] = lambda _: False,
 ) -> Slice:
-    """Returns one self-contained module for the symbols.
+    """Returns a single self-contained module for the symbols.
 
-    A class is included whole if it is requested or if `whole_classes` is set. Otherwise, the module contains only the
-    methods and attributes that are needed, with the signatures of all other members as comments. If the id of a module
-    is in `lines`, only the statements on those lines and their dependencies are included. Functions and methods in
-    `ready` are omitted unless they are requested.
+    A class is included whole if it is requested or if `whole_classes` is True. Otherwise, the module contains only the
+    needed methods and attributes. The signatures of all other members become comments. If the id of a module is in
+    `lines`, only the statements on those lines and their dependencies are included. Functions and methods in `ready`
+    are omitted unless they are requested.
 
     If the module would be longer than `max_lines`, the most distant dependencies are cut, but never the statements of
     the symbols themselves. Definitions in `outlined` files are always cut. Raises `UnknownIdError` for an id that is
@@ -95,7 +95,8 @@ def slice_symbols(
 
 
 class _Identity:
-    """A codebase as a cache key, compared by identity because comparing whole repositories costs more than parsing."""
+    """Makes a codebase a cache key that is compared by identity. Comparing whole repositories would cost more than
+    parsing."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.codebase = codebase
@@ -174,8 +175,6 @@ class _Slicer:
         )
 
     def _seeds(self, symbol: Symbol, lines: Sequence[LineRange] = ()) -> list[Place]:
-        """The statements of a symbol. If `lines` are given for a module, only the statements on these lines are
-        returned."""
         scope = self.need.scope(symbol.path)
         if symbol.kind == "module":
             chosen = [
@@ -206,14 +205,15 @@ class _Slicer:
                     self.need.ready |= {Definition(symbol.path, name) for name in statement.binds}
 
     def _wanted(self, place: Place, symbol: Symbol) -> list[ast.stmt]:
-        """The class members that a symbol requires. Returns an empty list if the whole statement is required."""
+        """Returns the class members that a symbol requires. Returns an empty list if the whole statement is
+        required."""
         member, left_out = self._member(place, symbol), self.need.ready_members.get(place)
         if member is None and left_out:
             return [each for each in getattr(self.need.statement(place).node, "body", []) if each not in left_out]
         return [] if member is None else [member]
 
     def _member(self, place: Place, symbol: Symbol) -> ast.stmt | None:
-        """The class member that is, or contains, this symbol. Returns None if the symbol is a whole statement."""
+        """Returns the class member that is or contains this symbol. Returns None if the symbol is a whole statement."""
         node = self.need.statement(place).node
         if self.need.whole_classes or not isinstance(node, ast.ClassDef):
             return None
@@ -241,7 +241,7 @@ class _Slicer:
                 froms.setdefault(external.module, []).append(name if flat == name else f"{name} as {flat}")
             else:
                 lines.append(f"import {package}" + (f" as {flat}" if flat != package else ""))
-            # Submodules used through this name: `import scipy.sparse as spys; import scipy.sparse.linalg`.
+            # Submodules may be used through this name, as in `import scipy.sparse as spys; import scipy.sparse.linalg`.
             for module in modules:
                 other = f" as {module.replace('.', '_')}" if module.partition(".")[0] in claimed else ""
                 loaded += [f"import {module}{other}"] if module != package else []
@@ -256,7 +256,7 @@ class _Slicer:
         return self.flat[NAMESPACE_TYPES]
 
     def _imported(self, package: str) -> list[str]:
-        """The package and its submodules, if the included modules import them without `as`, in order."""
+        """Returns the package and its submodules in order. Includes only modules that are imported without `as`."""
         found: dict[str, None] = {}
         for path in dict.fromkeys([*(p.path for p in self.need.included), *self.need.externals.values()]):
             for statement in self.need.scope(path).statements:
@@ -278,7 +278,7 @@ class _Slicer:
         return self.sources[path]
 
     def _parts(self, order: Sequence[Place | str]) -> list[str]:
-        """The text of each part; consecutive statements from the same file form one part."""
+        """Returns the text of each part. Consecutive statements from the same file form one part."""
         parts: list[str] = []
         run: list[Place] = []
         for item in order:
@@ -341,7 +341,7 @@ class _Slicer:
                 yield Edit(*source.span(nested.node), text)
 
     def _import_text(self, place: Place, nested: NestedImport) -> str | None:
-        """The replacement for an import inside a statement, or None if the import is kept unchanged."""
+        """Returns the replacement for an import inside a statement. Returns None if the import is kept unchanged."""
         retained: list[str] = []
         assigned: list[str] = []
         changed = False
@@ -365,7 +365,7 @@ class _Slicer:
         return "; ".join([*imports, *assigned]) or "pass"
 
     def _assignment(self, place: Place, nested: NestedImport, bound: str, target: Target) -> str:
-        """The assignment `bound = <its target>`, or '' if both have the same name."""
+        """Returns the assignment `bound = <its target>`. Returns '' if both have the same name."""
         scope = nested.scope
         own = self.flat.get(Definition(place.path, bound), bound) if scope.kind == "module" else bound
         flat = self.flat.get(target, bound)
@@ -402,8 +402,8 @@ class _Slicer:
         return tuple(found)
 
     def _is_retained(self, symbol: Symbol, parts: ClassParts | None) -> bool:
-        """Whether a symbol in an included statement is itself in the slice, either as a whole statement or as a kept
-        member of a class that is only partly included."""
+        """Returns whether a symbol in an included statement is itself in the slice. The symbol may be a whole
+        statement, or a kept member of a class that is only partly included."""
         is_inner = "." in symbol.qualified_name
         if parts is None or not parts.gaps:
             return not is_inner

@@ -1,5 +1,5 @@
-"""arXiv as a `Source`. Fetches a paper by id or address: the metadata from the API, and the LaTeX source, or the PDF if
-there is no source."""
+"""Implements `Source` for arXiv. Fetches a paper by id or address. The metadata comes from the API. The text is the
+LaTeX source, or the PDF if there is no source."""
 
 import re
 import tempfile
@@ -22,8 +22,8 @@ from xkg.value import Value
 
 
 class _Record(Value):
-    """The API's metadata for one version, stored next to the fetched file. `file` and `sha256` describe the fetched
-    file."""
+    """Contains the API's metadata for one version, which is stored next to the fetched file. `file` and `sha256`
+    describe this file."""
 
     number: str
     version: str
@@ -42,7 +42,7 @@ class _Record(Value):
 
 
 class ArxivSource:
-    """Papers from arXiv, or from a mirror at `url`, stored in `folder`, one file per version.
+    """Fetches papers from arXiv, or from a mirror at `url`. Stores one file per version in `folder`.
 
     A stored version is not fetched again. If arXiv cannot be reached, the newest stored version is used."""
 
@@ -55,7 +55,8 @@ class ArxivSource:
         return arxiv_id(spec) is not None
 
     def paper(self, spec: str) -> PaperFile:
-        """Like `Source.paper`; also raises `StoreError` if `folder` cannot be written."""
+        """Returns the paper with this id or address. Raises the same errors as `Source.paper`, and `StoreError` if
+        `folder` cannot be written."""
         requested = arxiv_id(spec)
         if requested is None:
             raise InputError(f"{spec} is not an arXiv id; use one such as 2401.01234, 2401.01234v2 or cs/0112017")
@@ -81,7 +82,7 @@ class ArxivSource:
             ) from error
 
     def stored_version(self, number: str) -> str | None:
-        """Returns the newest stored version of a paper, or None if no version is stored. Makes no requests."""
+        """Returns the newest stored version of a paper, or None if no version is stored. Does not send requests."""
         known = self._stored(ArxivId(number, ""))
         return known.version if known is not None else None
 
@@ -108,7 +109,7 @@ class ArxivSource:
         )
 
     def _bring(self, record: _Record, work: Path) -> PaperFile:
-        """Fetches the version's source, or its PDF if there is no source, into `work`, and stores it."""
+        """Fetches the version's source into `work`, or its PDF if there is no source. Then stores the file."""
         source, printed, trouble = work / "source", work / "printed", ""
         suffix: str | None = None
         if self._save(record, "src", source, LARGEST_ARCHIVE):
@@ -146,8 +147,8 @@ class ArxivSource:
         return f"{self._url}/{kind}/{record.number}{record.version}"
 
     def _stored(self, requested: ArxivId) -> _Record | None:
-        """Returns the requested version, or the newest stored version if no version is requested. Versions whose file
-        is missing or damaged are ignored."""
+        """Returns the requested version, or the newest stored version if no version is requested. Ignores versions
+        whose file is missing or damaged."""
         stem = _stem(requested)
         records: list[_Record] = []
         for path in self._folder.glob(f"{stem}.json" if requested.version else f"{stem}v*.json"):

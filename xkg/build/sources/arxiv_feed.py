@@ -1,7 +1,7 @@
 """Queries arXiv's API through the `arxiv` package. `Web` paces, retries and limits the requests.
 
-The pause between requests is the package's default, which follows the terms of use,
-https://info.arxiv.org/help/api/tou.html."""
+The pause between requests is the package's default. The pause follows the terms of use
+(https://info.arxiv.org/help/api/tou.html)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -20,21 +20,23 @@ _LARGEST_FEED = 5_000_000
 
 
 def arxiv_web(seconds: float, clock: Clock) -> Web:
-    """Returns a client for arXiv, with the pause required by its terms of use. `seconds` is the timeout for one
+    """Returns a client for arXiv with the pause that its terms of use require. `seconds` is the timeout for one
     request."""
     return Web(arxiv.Client().delay_seconds, REMEDY, seconds=seconds, clock=clock, hosts=HOSTS)
 
 
 class Feed:
-    """Entries from the API at `url`."""
+    """Reads entries from the API at `url`."""
 
     def __init__(self, web: Web, url: str) -> None:
         self._web, self._url = web, url
 
     def entries(self, *, ids: Sequence[str] = (), query: str = "", most: int) -> Iterator[arxiv.Result]:
-        """Yields at most `most` entries from one request: the entries with these `ids`, or the results of `query` in
-        order of relevance. Raises `UnreachableError`, and `arxiv.HTTPError` if arXiv rejects the request (`ABSENT`, or
-        400 for a malformed id)."""
+        """Yields at most `most` entries from one request. The entries are those with these `ids`, or the results of
+        `query` in order of relevance.
+
+        Raises `UnreachableError`. Raises `arxiv.HTTPError` if arXiv rejects the request. The status is in `ABSENT`, or
+        400 if an id is malformed."""
         client: Any = arxiv.Client(page_size=most, delay_seconds=0, num_retries=0)
         client.query_url_format = self._url + "/api/query?{}"
         client._session = _Session(self._web, self._url)
@@ -45,7 +47,7 @@ class Feed:
             if error.status in (400, *ABSENT):
                 raise
             raise UnreachableError(f"{self._url} returned status {error.status}; try later, or {REMEDY}") from error
-        except ValueError as error:  # an invalid date
+        except ValueError as error:  # the date is invalid
             raise _no_feed(self._url) from error
 
 

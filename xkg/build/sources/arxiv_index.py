@@ -1,4 +1,4 @@
-"""arXiv as a `PaperIndex`. One request covers up to a hundred ids, or six titles."""
+"""Implements `PaperIndex` for arXiv. One request covers up to a hundred ids, or six titles."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class ArxivIndex:
-    """The papers on arXiv, or on a mirror at `url`."""
+    """Searches the papers on arXiv, or on a mirror at `url`."""
 
     name = "arXiv"
     is_slow = True
@@ -29,7 +29,7 @@ class ArxivIndex:
         return [paper for some in _batches(ids, _IDS) for paper in self._ask(ids=some, most=len(some))]
 
     def by_dois(self, dois: Sequence[str]) -> Sequence[FoundPaper]:
-        """Returns papers for DOIs that arXiv itself issued (10.48550); arXiv cannot search for other DOIs."""
+        """Returns papers for DOIs that arXiv itself issued (10.48550). arXiv cannot search for other DOIs."""
         named = [arxiv_id(doi) for doi in dois]
         return self.by_arxiv_ids([each.number for each in named if each is not None])
 
@@ -42,7 +42,7 @@ class ArxivIndex:
         ]
 
     def search(self, query: str, k: int) -> Sequence[FoundPaper]:
-        """Returns results in arXiv's relevance order: papers that match more words, or rarer ones, come first."""
+        """Returns results in arXiv's order of relevance. Papers that match more words, or rarer words, come first."""
         words = [word for word in _words(query).split() if word.lower() not in _COMMON]
         return list(self._ask(query=" OR ".join(f"all:{word}" for word in words), most=k)) if words else []
 
@@ -74,7 +74,7 @@ def _found(entry: arxiv.Result) -> FoundPaper | None:
 
 
 def _words(text: str) -> str:
-    """Returns the text without quotation marks, brackets and colons, which are part of the query syntax."""
+    """Returns the text without quotation marks, brackets and colons, because these belong to the query syntax."""
     return " ".join(_WORD.findall(text)[:_MOST_WORDS])
 
 

@@ -1,4 +1,4 @@
-"""HTTP requests with pacing, retries, limits on size and time, and redirects only to known hosts."""
+"""Sends HTTP requests. Paces and retries requests, limits size and time, and follows redirects only to known hosts."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -26,7 +26,7 @@ _PIECE = 1 << 16
 
 
 class BusyError(UnreachableError):
-    """Raised if a server asks for a longer wait than we allow; `seconds` is the requested wait."""
+    """Raised if a server asks for a longer wait than xkg allows. `seconds` is the requested wait."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class BusyError(UnreachableError):
 
 
 class HttpReply(NamedTuple):
-    """A response with any status; header names are in lower case."""
+    """Represents a response with any status. The names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -42,9 +42,9 @@ class HttpReply(NamedTuple):
 
 
 class Web:
-    """Requests to one server. `pause` is the number of seconds between two requests across all processes, and `seconds`
-    is the timeout for one request. `remedy` is appended to error messages. Redirects are followed to the same host or
-    to a host in `hosts`."""
+    """Sends requests to one server. `pause` is the number of seconds between two requests across all processes, and
+    `seconds` is the timeout for one request. `remedy` is appended to error messages. Redirects are followed to the same
+    host or to a host in `hosts`."""
 
     def __init__(
         self,
@@ -56,14 +56,14 @@ class Web:
         hosts: Collection[str] = (),
     ) -> None:
         self._session = requests.Session()
-        self._session.auth = lambda request: request  # otherwise requests would read a password from ~/.netrc
+        self._session.auth = lambda request: request  # otherwise, requests would read a password from ~/.netrc
         self._session.headers.update({"User-Agent": "xkg", "Accept-Encoding": "identity"})
         self._pause, self._remedy, self._seconds, self._clock = pause, remedy, seconds, clock
         self._hosts = frozenset(map(canonical_host, hosts))
         self._paces: dict[str, Pace] = {}
 
     def fetch(self, url: str, largest: int) -> tuple[int, bytes]:
-        """Returns the status and body (empty unless the status is 200).
+        """Returns the status and the body. The body is empty unless the status is 200.
 
         Raises `UnreachableError` if the server cannot be reached, is busy for too long, or cuts every response short.
         Raises `UnsafeInputError` if the body has more than `largest` bytes."""
@@ -76,8 +76,8 @@ class Web:
         return self._patiently(url, attempt), bytes(body)
 
     def save(self, url: str, largest: int, path: Path) -> int:
-        """Saves the body to `path` if the status is 200, and returns the status. Raises anything that `fetch` raises,
-        plus `OSError` for the file."""
+        """Saves the body to `path` if the status is 200, and returns the status. Raises the same errors as `fetch`, and
+        `OSError` for the file."""
 
         def attempt() -> tuple[int, float]:
             with path.open("wb") as file:
@@ -86,8 +86,8 @@ class Web:
         return self._patiently(url, attempt)
 
     def reply(self, url: str, largest: int, headers: Mapping[str, str] | None = None) -> HttpReply:
-        """Returns the response to a GET request for `url`, regardless of the status. Raises anything that `fetch`
-        raises."""
+        """Returns the response to a GET request for `url`, regardless of the status. Raises the same errors as
+        `fetch`."""
         content = bytearray()
         received: dict[str, str] = {}
 
@@ -100,8 +100,8 @@ class Web:
         return HttpReply(status, received, bytes(content))
 
     def json(self, url: str, largest: int, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
-        """Returns the status and value of a JSON response. Raises anything that `fetch` raises, plus `UnreachableError`
-        if the response is not JSON."""
+        """Returns the status and value of a JSON response. Raises the same errors as `fetch`, and `UnreachableError` if
+        the response is not JSON."""
         reply = self.reply(url, largest, headers)
         try:
             return reply.status, json.loads(reply.body)
@@ -141,8 +141,8 @@ class Web:
         headers: Mapping[str, str] | None = None,
         received: dict[str, str] | None = None,
     ) -> tuple[int, float]:
-        """Returns the status, and the number of seconds that the server asks us to wait. If `received` is given, the
-        body is read regardless of the status, and the headers are stored in `received`."""
+        """Returns the status, and the number of seconds that the server asks clients to wait. If `received` is given,
+        reads the body regardless of the status, and stores the headers in `received`."""
         size, at = 0, url
         for _ in range(_MOST_REDIRECTS):
             with self._turn(at), self._request(at, headers) as answer:
@@ -177,7 +177,8 @@ class Web:
     def _redirected(
         self, first: str, at: str, location: str, headers: Mapping[str, str] | None
     ) -> tuple[str, Mapping[str, str] | None]:
-        """Returns the next address, and the headers to send to it; our own headers are never sent to another host."""
+        """Returns the next address, and the headers to send to it. The client's own headers are never sent to another
+        host."""
         try:
             target = urljoin(at, location)
             here, there = address(at), address(target)
@@ -194,8 +195,8 @@ class Web:
 
 
 def _wait(headers: Mapping[str, str], now: float) -> float:
-    """Returns the number of seconds in Retry-After, or until an exhausted rate limit resets (according to GitHub's
-    headers)."""
+    """Returns the number of seconds in Retry-After. If GitHub's headers say that the rate limit is exhausted, returns
+    the number of seconds until it resets."""
     seconds = seconds_to_wait(headers.get("Retry-After"), now)
     if not seconds and headers.get("X-RateLimit-Remaining") == "0":
         try:
@@ -212,6 +213,6 @@ def _pieces(answer: requests.Response) -> Iterator[bytes]:
 
 
 def _refused(error: Exception) -> bool:
-    """Whether the connection failed (unknown host, connection refused or no network)."""
+    """Returns whether the connection failed because the host is unknown, refused the connection or is unreachable."""
     reason = error.args[0] if isinstance(error, requests.ConnectionError) and error.args else None
     return isinstance(getattr(reason, "reason", None), NewConnectionError)

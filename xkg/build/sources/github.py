@@ -1,9 +1,9 @@
-"""GitHub through `PyGithub`: repository facts and search. `Web` limits the requests.
+"""Searches GitHub and reads facts about repositories through `PyGithub`. `Web` limits the requests.
 
 Without `GITHUB_TOKEN`, GitHub allows 60 requests an hour and 10 searches a minute
 (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api), so responses are cached with their
-ETag. With a token, cached responses are revalidated, which does not count against the rate limit if they are unchanged.
-Without a token, cached responses are valid for a day."""
+ETag. With a token, cached responses are revalidated. Revalidation does not count against the rate limit if a response
+is unchanged. Without a token, cached responses are valid for a day."""
 
 import hashlib
 import os
@@ -33,7 +33,7 @@ URL = "https://api.github.com"
 _LARGEST = 8_000_000
 _LARGEST_README = 400_000
 _COMMITS = 100
-_FRESH = 86_400.0  # seconds
+_FRESH = 86_400.0  # in seconds
 _MOST_STARS = 2**40  # a larger number cannot be correct, and is too large for a graph
 _REMEDY = "check the network and the setting curation.github, or turn it off ('none')"
 _NAME = re.compile(r"(?ai)(?P<owner>[a-z0-9][a-z0-9-]{0,38})/[\w.-]{1,100}")
@@ -43,9 +43,9 @@ _NO_REPOSITORIES = frozenset(
 
 
 class RepositoryFacts(Value):
-    """Facts about a repository from its host; unknown facts are '' or None. Dates have the form YYYY-MM-DD. For a fork,
-    `source` is the full name of the original repository. `size_kb` includes the whole history. `committers` are the
-    names of recent committers, if requested (`GitHub.committers`)."""
+    """Contains facts about a repository from its host. Unknown facts are '' or None. Dates have the form YYYY-MM-DD.
+    For a fork, `source` is the full name of the original repository. `size_kb` includes the whole history. `committers`
+    contains the names of recent committers if they were requested with `GitHub.committers`."""
 
     url: str
     full_name: str
@@ -66,7 +66,7 @@ class RepositoryFacts(Value):
 
     @property
     def name(self) -> str:
-        """The canonical name of the repository, the same for all spellings of its address."""
+        """Returns the canonical name of the repository, which is the same for all spellings of its address."""
         repository = repository_address(self.url)
         return self.url if repository is None else repository.name
 
@@ -89,7 +89,7 @@ class _Stored(Value):
 
 
 class GitHub:
-    """The repositories on GitHub, or on a server with GitHub's API at `url`. Responses are cached in `folder`.
+    """Reads repositories on GitHub, or on a server with GitHub's API at `url`. Caches responses in `folder`.
 
     All methods raise `InputError` with a one-line message if GitHub cannot be reached, `BusyError` if its rate limit is
     exhausted, and `ConfigError` if GitHub rejects the token."""
@@ -112,14 +112,14 @@ class GitHub:
 
     @property
     def limits(self) -> str:
-        """A sentence that tells the user about rate limits."""
+        """Describes the current rate limits for the user in one sentence."""
         if self._token:
             return "GitHub requests use the token in GITHUB_TOKEN"
         return "no GitHub token is set: 60 requests an hour, 10 searches a minute; set GITHUB_TOKEN to raise the limits"
 
     def search(self, phrases: Sequence[str], k: int) -> Sequence[RepositoryFacts]:
         """Returns at most `k` repositories whose name, description or README contains any of these phrases, best first.
-        READMEs are not loaded."""
+        Does not load READMEs."""
         words = [" ".join(re.findall(r"[\w.:-]+", phrase))[:180].strip() for phrase in phrases]
         wanted = " OR ".join(f'"{phrase}"' for phrase in words if phrase)
         if not wanted:
@@ -130,8 +130,8 @@ class GitHub:
             return [facts for each in islice(found, k) if (facts := _facts(each)) is not None]
 
     def repository(self, full_name: str) -> RepositoryFacts | None:
-        """Returns the repository with the README and newest commit of its default branch, or None if the repository
-        does not exist or is not visible to us."""
+        """Returns the repository, with the README and newest commit of its default branch. Returns None if the
+        repository does not exist or is not visible."""
         with self._said():
             try:
                 found = self._github.get_repo(full_name)
@@ -145,20 +145,20 @@ class GitHub:
                 readme = found.get_readme()
                 if readme.encoding == "base64" and (readme.size or 0) <= _LARGEST_README:
                     more["readme"] = readme.decoded_content.decode("utf-8", "replace")[:_LARGEST_README]
-            with suppress(UnknownObjectException):  # an empty repository
+            with suppress(UnknownObjectException):  # the repository is empty
                 head = found.get_branch(facts.default_branch).commit
                 more |= {"commit": head.sha, "committed": _day(head.commit.committer.date)}
             return facts.model_copy(update=more)
 
     def committers(self, full_name: str) -> tuple[str, ...]:
-        """Returns the names of the authors of the repository's last hundred commits, without duplicates."""
+        """Returns the names of the authors of the repository's last hundred commits. Each name occurs once."""
         with self._said():
             try:
                 self._github.per_page = _COMMITS
                 found = self._github.get_repo(full_name).get_commits()
                 names = [commit.commit.author.name for commit in islice(found, _COMMITS)]
             except GithubException as error:
-                if error.status in (404, 409):  # the repository is gone or empty
+                if error.status in (404, 409):  # the repository no longer exists or is empty
                     return ()
                 raise
         return tuple(dict.fromkeys(name[:200] for name in names if name))
@@ -215,7 +215,7 @@ class _Errors:
 
 
 class _Connection:
-    """A replacement for PyGithub's connection class."""
+    """Replaces PyGithub's connection class."""
 
     def __init__(
         self,
@@ -260,8 +260,8 @@ class _Response:
 
 
 def _facts(found: GithubRepository) -> RepositoryFacts | None:
-    """Returns the facts in a search result, or None if the repository is private or its name cannot be part of an
-    address."""
+    """Returns the facts in a search result. Returns None if the repository is private, or if its name cannot be part of
+    an address."""
     name = github_name(f"https://github.com/{found.full_name}")
     if name is None or found.private:
         return None

@@ -1,8 +1,8 @@
-"""OpenAlex as a `PaperIndex`, through `pyalex`. `Web` paces, retries and limits the requests.
+"""Implements `PaperIndex` for OpenAlex, through `pyalex`. `Web` paces, retries and limits the requests.
 
-Priem, Piwowar and Orr, "OpenAlex: A fully-open index of scholarly works, authors, venues, institutions, and concepts",
-2022. Without a key, OpenAlex answers only a limited number of requests each day; `OPENALEX_API_KEY` lifts that
-limit."""
+OpenAlex is described in Priem, Piwowar and Orr, "OpenAlex: A fully-open index of scholarly works, authors, venues,
+institutions, and concepts", 2022. Without a key, OpenAlex answers only a limited number of requests each day. A key in
+`OPENALEX_API_KEY` removes that limit."""
 
 import os
 import re
@@ -29,7 +29,7 @@ _WITH_ABSTRACT = [*_FIELDS, "abstract_inverted_index"]
 
 
 class OpenAlexIndex:
-    """The works in OpenAlex, or in a mirror at `url`."""
+    """Searches the works in OpenAlex, or in a mirror at `url`."""
 
     name = "OpenAlex"
     is_slow = False
@@ -70,8 +70,7 @@ class OpenAlexIndex:
 
 
 class Works(pyalex.Works):  # type: ignore[misc]
-    """The package's queries and pages, requested through `Web`. The package derives the URL path from the class
-    name."""
+    """Sends the package's queries through `Web`. The package derives the URL path from the name of this class."""
 
     def __init__(self, web: Web, url: str) -> None:
         super().__init__()
@@ -100,7 +99,7 @@ def _papers(works: Iterable[Mapping[str, Any]]) -> list[FoundPaper]:
     for work in works:
         try:
             found.append(_paper(work))
-        except (AttributeError, KeyError, TypeError, ValueError):  # skip a malformed work, keep the others
+        except (AttributeError, KeyError, TypeError, ValueError):  # skips a malformed work and keeps the others
             continue
     return found
 

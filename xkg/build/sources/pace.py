@@ -1,4 +1,4 @@
-"""The pause between requests to a server, shared by all of a user's processes.
+"""Pauses between requests to a server. All processes of a user share the pause.
 
 If several machines work together, a system that they share (a Ray cluster or a Neo4j server) coordinates their requests
 (see `share`).
@@ -33,7 +33,7 @@ def share(place: str, turns: Turns | None) -> None:
 
 class Pace:
     """Leaves `seconds` between the end of one request to `host` and the start of the next. A locked file stores the
-    time at which the next request may start; if the file cannot be written, the pause applies only within this
+    time at which the next request may start. If the file cannot be written, the pause applies only within this
     process."""
 
     def __init__(self, host: str, seconds: float, clock: Clock = CLOCK) -> None:
@@ -44,7 +44,7 @@ class Pace:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """Waits until a request is allowed, and blocks other requests until the context exits."""
+        """Waits until a request is allowed. Blocks other requests until the context exits."""
         if self._seconds <= 0:
             yield
             return
@@ -54,7 +54,7 @@ class Pace:
             shared = self._locked(held)
             early = (_read(self._path) if shared else self._free_at) - self._clock.now()
             if early > 0:
-                # Caps the wait if the clock went backwards.
+                # Limits the wait in case the clock went backwards.
                 self._clock.sleep(min(early, self._seconds))
             try:
                 yield

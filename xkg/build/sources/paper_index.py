@@ -1,4 +1,5 @@
-"""The `PaperIndex` protocol for indexes that can look up and search papers, and `FoundPaper`, their result type."""
+"""Defines the `PaperIndex` protocol for indexes that can look up and search papers. Also defines `FoundPaper`, the type
+of their results."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,9 +8,9 @@ from xkg.value import Value
 
 
 class FoundPaper(Value):
-    """A paper as described by an index ('' or None for unknown fields). `source` is the index, `arxiv_id` has no
-    version, and `arxiv_version` is the newest version (`v2`). `published` is a date (YYYY-MM-DD), and `comment` is the
-    authors' comment on arXiv."""
+    """Represents a paper as an index describes it. Unknown fields are '' or None. `source` is the index, `arxiv_id` has
+    no version, and `arxiv_version` is the newest version, such as `v2`. `published` is a date (YYYY-MM-DD). `comment`
+    is the authors' comment on arXiv."""
 
     source: str
     title: str
@@ -27,19 +28,20 @@ class FoundPaper(Value):
 
 
 class PaperIndex(Protocol):
-    """An index of papers. All methods raise `InputError` with a one-line message if the index is unreachable, is busy
-    for too long, returns an unexpected response or requires a key. `is_slow` is true if the index allows so few
-    requests that it should be searched only as a last resort."""
+    """An index of papers. `is_slow` is True if the index allows so few requests that it should be searched last.
+
+    All methods raise `InputError` with a one-line message if the index is unreachable, is busy for too long, returns an
+    unexpected response or requires a key."""
 
     name: str
     is_slow: bool
 
     def by_arxiv_ids(self, ids: Sequence[str]) -> Sequence[FoundPaper]:
-        """Returns the papers with these ids, in any order; unknown ids are omitted."""
+        """Returns the papers with these ids, in any order. Omits unknown ids."""
         ...
 
     def by_dois(self, dois: Sequence[str]) -> Sequence[FoundPaper]:
-        """Returns the papers with these DOIs, in any order; unknown DOIs are omitted."""
+        """Returns the papers with these DOIs, in any order. Omits unknown DOIs."""
         ...
 
     def by_titles(self, titles: Sequence[str]) -> Sequence[FoundPaper]:

@@ -1,4 +1,4 @@
-"""The `Source` protocol for paper sources, and `find_paper`, which looks on disk first."""
+"""Defines the `Source` protocol for paper sources. Also defines `find_paper`, which looks on disk first."""
 
 import re
 from collections.abc import Sequence
@@ -14,10 +14,11 @@ _NUMBER = re.compile(r"(?i)(arxiv:\s*)?[0-9]{3,}\.[0-9]+(v[0-9]*)?")
 
 
 class PaperFile(Value):
-    """A paper on disk, ready to be parsed, with metadata from the paper's source (missing fields are '' or None).
+    """Represents a paper on disk that is ready to be parsed, with metadata from the paper's source. Missing fields are
+    '' or None.
 
-    `arxiv_id` has no version; `arxiv_version` has the form `v2`. `notes` explain the choice to the user, one line
-    each."""
+    `arxiv_id` has no version, and `arxiv_version` has the form `v2`. `notes` explains the choice to the user, one line
+    per reason."""
 
     path: Path
     title: str = ""
@@ -31,7 +32,7 @@ class PaperFile(Value):
     notes: tuple[str, ...] = ()
 
     def described(self, document: Document) -> Document:
-        """Returns the document, using the source's metadata where it is better than the metadata in the text."""
+        """Returns the document with metadata from the source, if that is better than the metadata in the text."""
         authors = self.authors or document.authors
         unrecognised = not authors and _states_authors(document)
         unknown = (f"{self.path.name}: its authors were not recognised",) if unrecognised else ()
@@ -50,7 +51,8 @@ class PaperFile(Value):
 
 
 def _states_authors(document: Document) -> bool:
-    """Whether there is an author command, or lines between the title and the abstract or first section."""
+    """Returns whether the document contains an author command, or lines between the title and the abstract or first
+    section."""
     if document.format == "latex":
         return re.search(r"\\author\b(?!.{0,20}anonymous)", document.text, re.I | re.S) is not None
     starts = [section.start for section in document.sections[:1]]
@@ -60,16 +62,18 @@ def _states_authors(document: Document) -> bool:
 
 
 class Source(Protocol):
-    """A paper source with its own names for papers."""
+    """A source of papers. Each source has its own names for papers."""
 
     def names(self, spec: str) -> bool:
-        """Whether `spec` looks like one of this source's names. Makes no requests."""
+        """Returns whether `spec` looks like one of this source's names. Does not send requests."""
         ...
 
     def paper(self, spec: str) -> PaperFile:
-        """Returns the paper with this name, on disk. Raises `InputError` with a one-line message if there is no such
-        paper, the source is unreachable or no file is readable. Raises `UnsafeInputError` for files that are too large
-        for a real paper or reach outside their folder."""
+        """Returns the paper with this name as a file on disk.
+
+        Raises `InputError` with a one-line message if there is no such paper, if the source is unreachable or if no
+        file is readable. Raises `UnsafeInputError` if a file is too large for a real paper or refers to files outside
+        its folder."""
         ...
 
 
@@ -77,7 +81,7 @@ def find_paper(spec: str, sources: Sequence[Source]) -> PaperFile:
     """Returns the paper at the path `spec` if the path exists. Otherwise, returns the paper that a source knows by this
     name or, if there is no such paper, the path as given.
 
-    Raises anything that `Source.paper` raises, plus `InputError` for an address that no source recognises."""
+    Raises the same errors as `Source.paper`. Raises `InputError` if no source recognises an address."""
     path = Path(spec)
     try:
         there = path.exists()

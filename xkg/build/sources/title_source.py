@@ -29,7 +29,7 @@ class _Match(NamedTuple):
 
 
 def can_be_title(spec: str) -> bool:
-    """Whether the text contains a word and is neither a path nor an address."""
+    """Returns whether the text may be a title. A title contains a word and is neither a path nor an address."""
     text = spec.strip()
     if len(text) > _LONGEST or "://" in text or "\n" in text or _FILE.search(text):
         return False
@@ -37,8 +37,10 @@ def can_be_title(spec: str) -> bool:
 
 
 class TitleSource:
-    """Looks up titles in `index` and fetches the papers from `papers`. If several papers match a title, the error lists
-    these papers. If `first` is set, the most similar paper is used, with ties broken by the order in `index`."""
+    """Looks up titles in `index` and fetches the papers from `papers`.
+
+    If several papers match a title, the error lists them. If `first` is True, the most similar paper is used instead,
+    and the order in `index` breaks ties."""
 
     def __init__(self, index: PaperIndex, papers: Source, *, first: bool = False) -> None:
         self._index, self._papers, self._first = index, papers, first
@@ -47,7 +49,8 @@ class TitleSource:
         return can_be_title(spec)
 
     def paper(self, spec: str) -> PaperFile:
-        """Like `Source.paper`; also raises `InputError` if no paper, or more than one, matches the title."""
+        """Returns the paper with this title. Raises the same errors as `Source.paper`. Also raises `InputError` if no
+        paper, or more than one, matches the title."""
         title = " ".join(spec.split())
         match = self._match(title)
         found = self._papers.paper(match.paper.arxiv_id or "")

@@ -1,4 +1,4 @@
-"""Finds techniques named in algorithm captions, in any part of a paper."""
+"""Finds techniques that algorithm captions name, in any part of a paper."""
 
 import re
 
@@ -12,8 +12,8 @@ _TITLED = re.compile(r"Definition(?: [\w.]{1,20}+)? \(([^()]{2,200}+)[()]")
 
 
 def caption_name(title: str) -> str:
-    """Returns the technique name in an algorithm's caption, or '' if the caption contains no name."""
-    # A formula in a caption belongs to the name only if it is joined to a word: "$k$-modes".
+    """Returns the name of the technique in an algorithm's caption, or '' if the caption contains no name."""
+    # A formula in a caption belongs to the name only if it is joined to a word, as in "$k$-modes".
     plain = plain_title(re.sub(r"\$[^$]*\$(-?)", lambda formula: formula[0] if formula[1] else "$$", title))
     name = re.sub(r"[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", plain).strip()
     name = clean(about(clean(name)))
@@ -57,8 +57,8 @@ def add_definitions(tree: Tree) -> None:
 
 
 def spaced(tree: Tree, name: str) -> str:
-    """Splits a name written as one word ("RandomizedSketch") at its capitals, if the paper's text also contains the
-    split name or the name has more than two parts."""
+    """Splits a name written as one word, such as "RandomizedSketch", at its capitals. Does so only if the paper's text
+    also contains the split name, or if the name has more than two parts."""
     if " " in name:
         return name
     parts = re.sub(r"(?<=[^\W\d_A-Z]{2})(?=[A-Z][^\W\d_A-Z]{2})", " ", name)
@@ -67,8 +67,8 @@ def spaced(tree: Tree, name: str) -> str:
 
 
 def _paraphrased(tree: Tree, name: str, part: Part | None) -> Node | None:
-    """The technique named by the heading of the algorithm's section, if the caption and the heading share most
-    words."""
+    """Returns the technique named by the heading of the algorithm's section. The caption and the heading must share
+    most words."""
     node = tree.node_of.get(id(part)) if part is not None else None
     if part is None or node is None or node is tree.root or node.part is not part:
         return None

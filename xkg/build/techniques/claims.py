@@ -1,4 +1,4 @@
-"""Extracts a paper's claimed findings and released resources."""
+"""Extracts the findings that a paper claims and the resources that it releases."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from xkg.model import Finding, Resource
 MAX_FINDINGS = 8
 NAME_WORDS = 18
 
-# Sentences contain only single spaces.
+# The text of a sentence contains only single spaces.
 _ADVERBS = r"(?:(?:\w+ly|also|further|then|can)\s){0,5}"
 _CLAIM = re.compile(
     r"\b(?:(?:we|experiments?|evaluations?|results?|findings|analys[ie]s|studies|"
@@ -54,7 +54,7 @@ _DANGLING = frozenset("of the a an and or to for in on with by that than from as
 
 
 def _short(claim: str) -> str:
-    """Returns the claim's first clause as a name of at most eighteen words, with an ellipsis if the clause was cut."""
+    """Returns the claim's first clause as a name of at most eighteen words. Adds an ellipsis if the clause was cut."""
     claim = re.sub(r"(?<!\s)\s++\([^()]*+\)", "", claim).strip()
     clause = re.split(
         r"[;:]|,\s+(?:which|while|whereas|and|but|thus|thereby|with|when|demonstrating|showing|even|where)\b|\.\s",
@@ -69,8 +69,8 @@ def _short(claim: str) -> str:
 
 
 def findings(reader: Reader, names: Sequence[str], paper: str) -> tuple[Finding, ...]:
-    """Returns the results that the abstract, introduction and conclusion claim for the method with these `names`. A
-    finding's `name` is the shortened claim, and its `description` is the whole sentence."""
+    """Returns the results that the abstract, introduction and conclusion claim for the method with these `names`. The
+    `name` of a finding is the shortened claim, and its `description` is the whole sentence."""
     out: list[tuple[str, str]] = []
     seen_words: list[set[str]] = []
 
@@ -149,8 +149,8 @@ def _released(reader: Reader, cited: int) -> Iterator[tuple[str, str]]:
 
 
 def resources(reader: Reader, paper: str) -> tuple[Resource, ...]:
-    """Returns the resources that a paper releases, one per address. A resource's `name` is its kind, and its
-    `description` is the kind with the address. If the paper has no address, returns the sentences that announce a
+    """Returns the resources that a paper releases, one per address. The `name` of a resource is its kind, and its
+    `description` is the kind with the address. If the paper contains no address, returns the sentences that announce a
     release."""
     cited = next(
         (

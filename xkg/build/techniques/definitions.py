@@ -1,4 +1,4 @@
-"""Prepares a paper for extraction, and chooses the sentences that define a technique."""
+"""Prepares a paper for extraction. Chooses the sentences that define a technique."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -15,11 +15,12 @@ from xkg.model import Excerpt
 
 MAX_SENTENCES = 4
 MAX_CHARS = 700
-_OPENING = 5  # number of sentences before the first heading that count as the abstract
+_OPENING = 5  # how many sentences before the first heading count as the abstract
 _LEAST_WORDS = 3  # labels such as "Algorithm." define nothing
 _REFERENCE = re.compile(r"\\(?:auto|[cC]|eq|page|name|v)?ref\b")
 
-# Patterns for poor definitions: sentences that need their context, state a result, or report others' work or opinions.
+# Matches poor definitions, that is, sentences that need their context, state a result, or report others' work or
+# opinions.
 _TRANSITION = re.compile(
     r"(?:however|but|moreover|furthermore|in contrast|unlike|although|though|therefore|thus|hence|consequently|"
     r"similarly|likewise|besides|as a result|otherwise|yet|still|recall|note|as (?:mentioned|discussed|noted|shown)|"
@@ -55,7 +56,7 @@ _GOES_ON = re.compile(
     r"our (?:main |key )?(?:idea|approach|method))\b",
     re.IGNORECASE,
 )
-# How a sentence relates to a name, with the name replaced by \x10.
+# Describes how a sentence relates to a name, which is replaced by \x10.
 _SUBJECT = re.compile(r"^(?:(?:the|our|an?|this|each)\s+)?(?:[\w-]+\s+){0,2}?\x10(?:\s*\([^)]*\))?\s+[a-z]+s?\b", re.I)
 _NAMED = re.compile(
     r"\b(?:propose|introduce|present|develop|define|use|apply|call(?:ed)?|term(?:ed)?|named?|dub(?:bed)?|known as|"
@@ -66,8 +67,8 @@ _NAMED = re.compile(
 
 @dataclass(frozen=True)
 class Reader:
-    """A paper prepared for extraction. `part_of` contains the part to which each sentence belongs, or None for
-    sentences before the first part."""
+    """Represents a paper prepared for extraction. `part_of` contains the part to which each sentence belongs. `part_of`
+    is None for sentences before the first part."""
 
     document: Document
     sentences: Sequence[Sentence]
@@ -96,7 +97,7 @@ class Reader:
 
     @cached_property
     def terms(self) -> list[tuple[Term, ...]]:
-        """The names that each sentence introduces."""
+        """Returns the names that each sentence introduces."""
         return [tuple(terms(s.text)) for s in self.sentences]
 
     def role(self, i: int) -> Role:
@@ -106,13 +107,12 @@ class Reader:
         return Role.ABSTRACT if i < _OPENING else Role.METHOD
 
     def references(self, i: int) -> int:
-        """Returns the number of cross-references in a sentence. Each cross-reference leaves a gap in the readable
-        text."""
+        """Counts the cross-references in a sentence. Each cross-reference leaves a gap in the readable text."""
         sentence = self.sentences[i]
         return len(_REFERENCE.findall(self.document.text, sentence.start, sentence.end))
 
     def excerpts(self, indices: Sequence[int]) -> tuple[Excerpt, ...]:
-        """Returns these sentences' spans as excerpts."""
+        """Returns the spans of these sentences as excerpts."""
         return tuple(
             excerpt_of(self.document, self.part_of[i], *span) for i in indices for span in self.sentences[i].spans
         )
@@ -137,7 +137,7 @@ def excerpt_of(document: Document, part: Part | None, start: int, end: int) -> E
 
 @lru_cache(maxsize=256)
 def pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Returns a pattern that matches any of the names, ignoring case, hyphens and plurals. Abbreviations must match
+    """Returns a pattern that matches any of the names. Ignores case, hyphens and plurals. Abbreviations must match
     exactly."""
     out = []
     for name in names:
@@ -163,7 +163,7 @@ def mentions(names: Sequence[str], reader: Reader) -> list[int]:
 
 
 def _alone(text: str) -> float:
-    """Scores how well a sentence defines something without context. The score is at most 0."""
+    """Scores how well a sentence defines something without its context. The score is at most 0."""
     count = len(text.split())
     score = -4.0 * bool(_TRANSITION.match(text)) - 8.0 * bool(_OF_OTHERS.match(text)) - 5.0 * ("?" in text)
     score -= 3.0 * min(2, len(_POINTER.findall(text))) + 4.0 * (count < 6) + max(0, count - 60) / 20
@@ -177,9 +177,9 @@ def choose(
     """Returns the indices of one to four sentences that together define the technique with these `names`. Returns an
     empty list if no sentence defines the technique.
 
-    `own` are the sentences under the technique's heading, `naming` are the sentences that name the technique, and
-    `used` are the sentences that already define another technique. The definition is the text of these sentences,
-    joined by spaces."""
+    `own` contains the sentences under the technique's heading, and `naming` contains the sentences that name the
+    technique. `used` contains the sentences that already define another technique. The definition is the text of the
+    returned sentences, joined by spaces."""
     found = pattern(tuple(names))
     stems = set(key(names[0]))
     rank = {i: n for n, i in enumerate(own)}
@@ -198,13 +198,13 @@ def choose(
             score += 1.5 * bool(_DOES.search(sentence.text)) + 0.5 * sentence.display
         score += 2.5 * (i in naming) - 2.5 * sentence.broken - 2.5 * (i in used) - 2 * min(2, reader.references(i))
         scores[i] = score
-    # Keep even poor sentences from the technique's own section, but no passing mentions from elsewhere.
+    # Keep even poor sentences from the technique's own section, but no brief mentions from elsewhere.
     scores = {i: score for i, score in scores.items() if score >= 0 or i in rank or i in naming}
     return _followed(reader, max(scores, key=lambda i: (scores[i], -i)), found) if scores else []
 
 
 def _followed(reader: Reader, best: int, found: re.Pattern[str]) -> list[int]:
-    """Returns a sentence together with the sentences in the same paragraph that continue it."""
+    """Returns a sentence together with the sentences that continue it in the same paragraph."""
     chosen = [best]
     for at in range(best + 1, min(best + MAX_SENTENCES, len(reader.sentences))):
         following = reader.sentences[at]
@@ -221,7 +221,7 @@ def _followed(reader: Reader, best: int, found: re.Pattern[str]) -> list[int]:
             or _OF_OTHERS.match(text)
         ):
             break
-        # The abstract and introduction change the subject; a method's own section does not.
+        # The abstract and introduction change the subject, but a method's own section does not.
         lead = reader.role(at) in (Role.ABSTRACT, Role.INTRODUCTION)
         if lead and not (_GOES_ON.match(text) or found.search(text)):
             break

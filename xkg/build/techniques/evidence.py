@@ -1,5 +1,5 @@
-"""Looks for evidence in a paper's text that a name denotes a technique, such as actions described in the name's section
-or mentions of the name. Also recognises the names of data sets."""
+"""Looks for evidence that a name in a paper denotes a technique. Evidence includes actions described in the name's
+section and mentions of the name. Also recognises the names of data sets."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,8 @@ _DOES = (
     r"minimi[sz]e|maximi[sz]e|add|choose|set|adapt|estimate|draw|replace|encode|decode|map|project|learn|predict|generate|"
     r"split|combine|multiplie|take|return)s"
 )
-# Actions: "we pool the eggs", "it maps the size", "eggs are pooled by size", but not results or opinions.
+# Matches actions such as "we pool the eggs", "it maps the size" or "eggs are pooled by size". Does not match results or
+# opinions.
 _ACTS = re.compile(
     rf"\b(?:we (?:(?:\w+ly|also|then|first|next|further) )?(?!{_NOT_DONE})[a-z]{{3,}}"
     rf"|(?:it|this|which|that) {_DOES}"
@@ -30,7 +31,7 @@ _COUNTED = re.compile(r"\s(?:\w+\s)?(?:has|have|contains?|consists? of|comprises
 
 
 def shows(reader: Reader, part: Part) -> bool:
-    """Whether a part displays an equation or contains an algorithm. Subparts do not count."""
+    """Returns whether a part displays an equation or contains an algorithm. Parts inside it do not count."""
     inner = [(child.start, child.end) for child in part.children]
     listed = [a.start for a in reader.document.algorithms if part.start <= a.start < part.end]
     own = any(not any(start <= at < end for start, end in inner) for at in listed)
@@ -43,12 +44,12 @@ def acts(reader: Reader, sentences: Sequence[int]) -> int:
 
 
 def is_used(reader: Reader, name: str) -> bool:
-    """Whether the running text contains the name."""
+    """Returns whether the running text contains the name."""
     return bool(mentions([name], reader))
 
 
 def is_spoken_of(reader: Reader, name: str) -> bool:
-    """Whether any sentence contains at least two thirds of the words in the name."""
+    """Returns whether any sentence contains at least two thirds of the words in the name."""
     stems = key(name)
     least = max(1, -(-2 * len(stems) // 3))
     near = {i for stem in stems for i in reader.having([stem])}
@@ -56,7 +57,8 @@ def is_spoken_of(reader: Reader, name: str) -> bool:
 
 
 def is_data(reader: Reader, name: str) -> bool:
-    """Whether the text uses the name X for data, as in "the X dataset", "trained on X" or "X has 10 classes"."""
+    """Returns whether the text uses the name X for data, as in "the X dataset", "trained on X" and "X has 10
+    classes"."""
     if not is_proper(name) and not any(c.isupper() for c in name[1:]) and not any(c.isdigit() for c in name):
         return False
     found = pattern((name,))

@@ -1,9 +1,9 @@
 """Extracts a paper's technique tree from its structure, without a language model.
 
-Techniques are named by method headings, algorithm captions, and sentences that propose, name or define something;
-`evidence` determines whether the paper actually describes a named technique. The root is the paper's own method; its
-components keep the paper's order and nesting. A technique that appears as a heading, caption, term and abbreviation is
-still a single node."""
+The names of techniques come from method headings, algorithm captions, and sentences that propose, name or define
+something. `evidence` determines whether the paper actually describes a named technique. The root is the paper's own
+method. The components keep the paper's order and nesting. A technique that appears as a heading, caption, term and
+abbreviation is still a single node."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,8 +20,8 @@ from xkg.value import Value
 
 
 class Extraction(Value):
-    """`techniques` are in preorder: parents before their components, siblings in the paper's order. `subfield` is the
-    arXiv category that a model chose."""
+    """Contains the techniques, findings and resources in a paper. `techniques` are in preorder, so parents come before
+    their components, and siblings keep the paper's order. `subfield` is the arXiv category that a model chose."""
 
     techniques: tuple[Technique, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -56,8 +56,8 @@ def freeze(nodes: Sequence[Node], paper_id: str, parent: Technique | None = None
 
 
 def extract(document: Document, paper_id: str) -> Extraction:
-    """Extracts the techniques, findings and resources from a paper. A paper without a named method of its own has
-    several roots, and an empty paper has no root."""
+    """Extracts the techniques, findings and resources from a paper. If a paper has no named method of its own, it has
+    several roots. An empty paper has no root."""
     tree = Tree(*read(document))
     for add in (add_headings, add_algorithms, add_definitions, add_terms, add_abbreviated):
         add(tree)

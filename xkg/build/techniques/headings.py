@@ -1,4 +1,4 @@
-"""Finds techniques named in headings, including the titles of paragraphs and list items.
+"""Finds techniques that headings name. The titles of paragraphs and list items count as headings.
 
 A heading names a technique if the text under the heading contains a formula, an algorithm or a step, and the running
 text contains the name. The role of the heading's part determines how many of these conditions must hold."""
@@ -34,15 +34,15 @@ _VERSION = re.compile(r"[^\W\d_]{2}-?\d|\b[A-Z]\d")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
 _INTRODUCED = re.compile(r"\bwe (?:\w+ )?(?:propose|introduce|define|develop|design|devise|formulate)\b", re.IGNORECASE)
 _FEW = 2
-_OPENING = 3  # number of opening sentences that say what a main section describes
-# Roles for parts that describe a technique only if their own text states it in full.
+_OPENING = 3  # how many opening sentences tell what a main section describes
+# Parts with these roles describe a technique only if their own text describes it in full.
 _ELSEWHERE = frozenset({Role.APPLICATION, Role.BACKGROUND, Role.DETAILS, Role.EXPERIMENTS, Role.BACK})
-# Roles for parts in which a run-in heading names a technique if its text begins by saying what it does.
+# In parts with these roles, a run-in heading names a technique if its text begins with what the technique does.
 _SAID = frozenset({Role.INTRODUCTION, Role.RELATED, Role.BACKGROUND})
 
 
 def add_headings(tree: Tree) -> None:
-    """Adds the techniques named in headings to the tree, nested like the headings."""
+    """Adds the techniques that headings name to the tree. The techniques are nested like the headings."""
     for part in tree.parts:
         _headings(tree, part, tree.root)
 
@@ -53,7 +53,7 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
     if part.role is Role.METHOD or (elsewhere and _is_described(tree, part)):
         node = _heading(tree, part, above)
     elif part.role is Role.BACKGROUND and above is not None and above is not tree.root and len(above.own) <= 1:
-        # If a section begins with background and has hardly any text of its own, the background describes it.
+        # If a section begins with background and has hardly any other text, the background describes it.
         above.own += part.sentences
     tree.node_of[id(part)] = node
     for child in part.children:
@@ -61,7 +61,7 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
 
 
 def _is_described(tree: Tree, part: Part) -> bool:
-    """Whether a part outside the method fully describes the technique in its title."""
+    """Returns whether a part outside the method fully describes the technique in its title."""
     name = _half(tree, clean(about(clean(plain_title(part.title)))))
     if not is_name(name) or is_no_technique(name) or is_data(tree.reader, name):
         return False
@@ -84,7 +84,7 @@ def _is_described(tree: Tree, part: Part) -> bool:
 
 
 def _is_aside(part: Part | None) -> bool:
-    """Whether a part of an appendix is about something other than the method, such as proofs or results."""
+    """Returns whether a part of an appendix is not about the method. For example, it may contain proofs or results."""
     while part is not None:
         if role_of_title(part.title) not in (None, Role.METHOD):
             return True
@@ -93,7 +93,7 @@ def _is_aside(part: Part | None) -> bool:
 
 
 def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
-    """Adds the technique named by a heading to the tree and returns the technique, or `above` if the heading names no
+    """Adds the technique that a heading names to the tree, and returns it. Returns `above` if the heading names no
     technique."""
     name = clean(plain_title(part.title))
     node: Node | None
@@ -116,7 +116,7 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
 
 
 def _is_other_name(tree: Tree, root: Node, name: str) -> bool:
-    """Whether the name in a heading about the root can serve as another name for the root."""
+    """Returns whether the name in a heading about the root is another name for the root."""
     if tree.is_root(name):  # "Walk Encoding" in a paper on walk encodings
         return key(name) in root.keys(tree.shorts) and name.casefold() not in map(str.casefold, root.names)
     return not tree.names_only_root(name) and is_name(name) and is_method_like(name)
@@ -126,7 +126,8 @@ def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:
     """Returns the existing node or a new node for a name. Returns `above` if the name is not a technique."""
     if tree.is_full or _QUESTION.search(part.title) or is_data(tree.reader, name):
         return above
-    # "GPT2", "CIFAR-10": a name with a version is something that the paper uses, unless it names a method.
+    # A name with a version, such as "GPT2" or "CIFAR-10", belongs to something that the paper uses, unless it names a
+    # method.
     if _VERSION.search(name) and not is_method_like(name):
         return above
     bare = _is_bare(name)
@@ -155,15 +156,15 @@ def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:
 
 
 def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
-    """Whether the text uses a heading's name as a technique. If the heading's part contains hardly any text besides
-    other headings, the text must mention the name elsewhere. A heading that groups several things of a kind
-    ("Compression Methods") is not a technique."""
+    """Returns whether the text uses a heading's name as the name of a technique. If the heading's part contains hardly
+    any text besides other headings, the text must mention the name elsewhere. A heading for several similar things,
+    such as "Compression Methods", is not a technique."""
     abbreviated = key(name) in tree.longs or "(" in name
     if part.children and head(name).endswith("s") and head(name) in GENERIC and not abbreviated:
         return False
     spellings = [name, re.sub(r"\s{0,4}\([^()]{0,200}\)", "", name)]
     elsewhere = any(tree.reader.part_of[i] is not part for i in mentions(spellings, tree.reader))
-    # A heading of several sections with hardly any text of its own is a topic.
+    # A heading is a topic if it contains several sections and hardly any other text.
     sections = [child for child in part.children if not child.run_in]
     if len(sections) > 1 and len(part.sentences) <= _FEW and not (elsewhere or is_own_name(tree, name, part)):
         return False
@@ -177,7 +178,7 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
 
 
 def _is_bare(name: str) -> bool:
-    """Whether a method heading has no specific word ("Model Training") or only one noun ("Likelihood")."""
+    """Returns whether a method heading has no specific word ("Model Training") or only one noun ("Likelihood")."""
     found = words(name)
     if not 1 <= len(found) <= 3 or is_no_technique(name) or found[0] in STOP | LITTLE:
         return False
@@ -187,8 +188,8 @@ def _is_bare(name: str) -> bool:
 
 
 def _half(tree: Tree, name: str) -> str:
-    """If only one half of a title such as "One practical detail: log-scaling" names a technique, returns that half.
-    Otherwise, returns the whole title."""
+    """Returns the half of a title that names a technique, as in "One practical detail: log-scaling". If no half or both
+    halves name a technique, returns the whole title."""
     halves = [half for half in map(clean, name.split(":", 1)) if is_name(half) and not is_no_technique(half)]
     used = halves if len(halves) == 1 else [half for half in halves if is_used(tree.reader, half)]
     return used[0] if ":" in name and len(used) == 1 else name
@@ -213,9 +214,9 @@ def _split(tree: Tree, name: str) -> list[str]:
 
 
 def _describes_root(tree: Tree, part: Part) -> bool:
-    """Whether a main section describes the root as a whole. The section's title or one of its algorithm captions must
-    contain the root's name. For the first section on the method, an opening sentence with the root's name and "we" or
-    "our" is enough."""
+    """Returns whether a main section describes the whole root. The section's title or one of its algorithm captions
+    must contain the root's name. In the first section on the method, an opening sentence with the root's name and "we"
+    or "our" is enough."""
     if tree.root is None:
         return False
     title = f" {' '.join(key(resolve(clean(part.title), tree.shorts)))} "

@@ -1,8 +1,8 @@
 """Finds the names that a sentence introduces for techniques, as in "we propose X", "called X" and "*X* computes …".
 
-No part-of-speech tagger is used. A noun phrase is the text between a verb or determiner and the next function word, as
-in Justeson and Katz, "Technical terminology: some linguistic properties and an algorithm for identification in text",
-Natural Language Engineering 1(1), 1995."""
+Does not use a part-of-speech tagger. A noun phrase is the text between a verb or determiner and the next function word.
+The approach follows Justeson and Katz, "Technical terminology: some linguistic properties and an algorithm for
+identification in text", Natural Language Engineering 1(1), 1995."""
 
 import re
 from collections.abc import Iterator
@@ -40,8 +40,8 @@ _GIVES = re.compile(
 
 @dataclass(frozen=True)
 class Term:
-    """A name in a sentence. `how` says how the sentence introduces the name, and `short` is the abbreviation given in
-    the sentence, if any."""
+    """Represents a name in a sentence. `how` describes how the sentence introduces the name. `short` is the
+    abbreviation that the sentence gives, if any."""
 
     name: str
     how: Literal["propose", "call", "define"]
@@ -49,8 +49,8 @@ class Term:
 
 
 def noun_phrase(text: str, at: int) -> tuple[str, int]:
-    """Returns the noun phrase in `text` that starts at `at`, without articles and words of praise, and the phrase's
-    end. The phrase is "" if there is no noun phrase."""
+    """Returns the noun phrase in `text` that starts at `at`, and the phrase's end. Omits articles and words of praise.
+    Returns "" if there is no noun phrase."""
     phrase: list[str] = []
     end = at
     for match in _TOKEN.finditer(text, at):
@@ -78,8 +78,8 @@ def _short_after(text: str, end: int) -> str | None:
 
 
 def _apposition(text: str, end: int) -> tuple[str, int]:
-    """Returns the name in "… approach, NAME," or "… approach: NAME", and the name's end. The name is "" if there is no
-    such name. For example, "…, a method that …" is a description."""
+    """Returns the name in "… approach, NAME," or "… approach: NAME", and the name's end. Returns "" if there is no
+    name. For example, "…, a method that …" is a description."""
     match = re.match(r"[^,:;.()–—]{0,60}?\s*[,:–—]\s*(?:namely\s+|i\.e\.,?\s+)?", text[end : end + 90])
     if not match or re.match(r"(?:an?|the|our|its|which|where)\b", text[end + match.end() :], re.IGNORECASE):
         return "", end
@@ -93,7 +93,7 @@ def terms(text: str) -> Iterator[Term]:
     seen: set[tuple[str, ...]] = set()
     longs = abbreviations([text]).values()
     for name, how, end in _named(text):
-        # An abbreviation shows where its long form ends: "we propose Eggs as Code (EaC)".
+        # The long form of an abbreviation ends where the abbreviation starts, as in "we propose Eggs as Code (EaC)".
         for long in longs:
             if long.startswith(f"{name} ") and text.startswith(long, end - len(name)):
                 name, end = long, end - len(name) + len(long)
@@ -109,7 +109,7 @@ def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call"], int]]:
         if other and not _short_after(text, end):
             yield other, "call", stop
             continue
-        # "We introduce patch voting, a …" states a name; "we introduce a … procedure" only describes something.
+        # "We introduce patch voting, a …" contains a name. "We introduce a … procedure" is only a description.
         article = re.match(r"(?:an?|the|our|two|three|several|some|this|its|new|novel)\b", text[match.end() :], re.I)
         named = re.match(r"\s*(?:,\s+(?:an?|the|which|our|where)\b|\()", text[end:])
         yield re.sub(r"^\w+ing (?:an?|the) ", "", name), "call" if named and not article else "propose", end
@@ -119,8 +119,8 @@ def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call"], int]]:
 
 
 def defines(text: str, name: str) -> bool:
-    """Whether a sentence defines `name`, as in "the batch step computes …" and "the second term is the repulsive force:
-    …"."""
+    """Returns whether a sentence defines `name`, as in "the batch step computes …" and "the second term is the
+    repulsive force: …"."""
     at = text.find(name)
     before, after = text[:at], text[at + len(name) :]
     subject = re.fullmatch(r"(?:[\w-]+,?\s+){0,3}?(?:the|our|an?|this|its)?\s*[\"“'‘]?", before, re.IGNORECASE)

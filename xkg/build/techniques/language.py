@@ -17,8 +17,8 @@ _MOST_OTHER_LETTERS = 0.2
 
 
 def is_english(document: Document) -> bool:
-    """Whether a paper is in English. True if the paper contains too little text to tell. The abstract is ignored,
-    because many papers in other languages have an English abstract."""
+    """Returns whether a paper is in English. Returns True if the paper contains too little text to decide. Ignores the
+    abstract, because many papers in other languages have an English abstract."""
     start = document.sections[0].start if document.sections else 0
     text = plain(document, start, len(document.text))
     letters = [character for character in text if character.isalpha()]

@@ -1,4 +1,4 @@
-"""Finds the name of a paper's own method by comparing title, abstract and "we propose …"."""
+"""Finds the name of a paper's own method. Compares the title, the abstract and sentences such as "we propose …"."""
 
 import math
 import re
@@ -35,8 +35,8 @@ _ENOUGH = 4.5
 
 @dataclass(frozen=True)
 class Proposal:
-    """The paper's own method. `name` is the method's short name if there is one, and otherwise the full name. `aliases`
-    are other spellings of the name in the paper, and `naming` are the sentences that propose the method."""
+    """Describes the paper's own method. `name` is the method's short name if there is one. Otherwise, it is the full
+    name. `aliases` contains other spellings in the paper. `naming` contains the sentences that propose the method."""
 
     name: str
     aliases: tuple[str, ...]
@@ -48,7 +48,7 @@ class Proposal:
 
 
 def title_names(title: str) -> Iterable[tuple[str, float]]:
-    """Yields the parts of a title that may be the method's name, with scores."""
+    """Yields the parts of a title that may be the method's name. Each part has a score."""
     before, colon, after = title.partition(":")
     before = before.strip()
     if colon and len(before.split()) <= 4 and is_name(before):
@@ -64,7 +64,7 @@ def title_names(title: str) -> Iterable[tuple[str, float]]:
 
 
 def _count(names: Iterable[str], reader: Reader) -> int:
-    """Returns the number of exact occurrences of the names in the paper."""
+    """Counts the exact occurrences of the names in the paper."""
     total = 0
     for name in set(names):
         pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
@@ -82,8 +82,8 @@ class _Candidate:
 
 
 def _candidates(reader: Reader, shorts: Mapping[str, str]) -> dict[tuple[str, ...], _Candidate]:
-    """Returns the names that sentences propose or introduce, and names in the title. An abbreviation and its long form
-    count as one candidate."""
+    """Returns names from the title and names that sentences propose or introduce. An abbreviation and its long form are
+    a single candidate."""
     short_of = {key(long): short for short, long in shorts.items()}
     found: dict[tuple[str, ...], _Candidate] = {}
 
@@ -139,7 +139,7 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
             continue
         if any(is_data(reader, n) for n in names):
             continue
-        # A name that occurs only in the title may be a field or a problem.
+        # A name that occurs only in the title may be the name of a field or a problem.
         is_used = any(n.casefold() in body for n in names) and head(names[-1]) not in ("models", "networks", "data")
         before, colon, _ = document.title.partition(":")
         named = identity in headings or captioned or (bool(colon) and before.strip() in names)
@@ -161,8 +161,8 @@ def _bare(name: str) -> str:
 
 
 def _distinct(spellings: Iterable[str]) -> list[str]:
-    """Returns one spelling for each name: the spelling with the most capitals, without a final word such as "approach"
-    or "method"."""
+    """Returns one spelling for each name. Chooses the spelling with the most capitals, and drops a final word such as
+    "approach" or "method"."""
     out: dict[tuple[str, ...], str] = {}
     for name in sorted(filter(None, spellings), key=lambda n: -sum(c.isupper() for c in n)):
         bare = _bare(name)

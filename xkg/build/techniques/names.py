@@ -1,4 +1,4 @@
-"""Decides whether text can be a technique's name, and whether two names mean the same technique.
+"""Decides whether a text can be a technique's name, and whether two names mean the same technique.
 
 Abbreviations are matched with their long forms as in Schwartz and Hearst, "A simple algorithm for identifying
 abbreviation definitions in biomedical text", PSB 2003."""
@@ -32,7 +32,7 @@ _SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|
 
 
 _FORMULA = re.compile(r"\$([^$]*)\$")
-# A letter with its subscript or superscript: "\mathcal{H}", "\beta", "W_{1}", "\ell_1".
+# Matches a letter with its subscript or superscript, such as "\mathcal{H}", "\beta", "W_{1}" or "\ell_1".
 _SYMBOL = re.compile(
     r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|hat|tilde|bar)\s*+\{?\s*+)*+"
     r"(?:([A-Za-z])|\\([a-z]{2,7}))\}*+\s?(?:([_^])\s?\{?\s?(\w)\s?\}?)?"
@@ -40,13 +40,13 @@ _SYMBOL = re.compile(
 
 
 def words(name: str) -> list[str]:
-    """Returns the words of a name in folded case, split at hyphens."""
+    """Returns the words of a name. Folds their case and splits them at hyphens."""
     folded = unicodedata.normalize("NFKC", name).casefold().replace("’", "'")
     return re.findall(r"[^\W_]+(?:'[^\W_]+)?", folded)
 
 
 def stem(word: str) -> str:
-    """Removes the plural and other common endings from a folded word, for comparisons only."""
+    """Removes the plural and other common endings from a folded word. The result is used only for comparisons."""
     return _SUFFIX.sub("", _PLURALS.sub("", word.removesuffix("'s")))
 
 
@@ -69,7 +69,8 @@ def key(name: str) -> tuple[str, ...]:
 
 
 def is_proper(text: str) -> bool:
-    """Whether `text` is written like a name inside a sentence, such as "Test-Time Training" or "iCaRL"."""
+    """Returns whether `text` is written like a proper name inside a sentence, such as "Test-Time Training" or
+    "iCaRL"."""
     return (
         bool(text)
         and all(w[0].isupper() or any(c.isupper() for c in w) or w in LITTLE for w in text.split())
@@ -78,8 +79,8 @@ def is_proper(text: str) -> bool:
 
 
 def is_name(text: str, *, proper: bool = False) -> bool:
-    """Whether `text` can name a technique: a noun phrase of one to seven words that includes a specific word. If
-    `proper` is set, a capitalised name in running text is accepted too."""
+    """Returns whether `text` can name a technique. A name is a noun phrase of one to seven words with at least one
+    specific word. If `proper` is True, a capitalised name in running text is accepted, too."""
     found = words(text)
     if not found or len(text) > 90 or len(re.sub(r"\([^()]*\)", " ", text).split()) > MAX_WORDS:
         return False
@@ -113,7 +114,7 @@ def head(name: str) -> str:
 
 
 def is_no_technique(name: str) -> bool:
-    """Whether the head of a name is a result, a topic or something else that is not a technique."""
+    """Returns whether the head noun of a name means something other than a technique, such as a result or a topic."""
     if " ".join(words(name)[-2:]) in TECHNIQUES_NONETHELESS:
         return False
     last = head(name)
@@ -121,8 +122,8 @@ def is_no_technique(name: str) -> bool:
 
 
 def is_method_like(name: str) -> bool:
-    """Whether the head of a name is something that can be built or run, such as a module, a loss, a procedure or an
-    action."""
+    """Returns whether the head noun of a name means something that can be built or run, such as a module, a loss, a
+    procedure or an action."""
     last = head(name)
     if is_no_technique(name):
         return False
@@ -144,11 +145,11 @@ def is_method_like(name: str) -> bool:
 
 
 def clean(title: str) -> str:
-    """Returns the name in a heading or caption, without numbering, articles and final punctuation. The result may be
+    """Returns the name in a heading or caption. Removes numbering, articles and final punctuation. The result may be
     empty."""
     text = " ".join(title.replace("~", " ").split()).strip(" .:;,-–—*_#")
     text = re.sub(r"^(?:\(?[A-Z]?\d+(?:\.\d+)*[.):]?|[A-Z]\.|[IVX]+\.|\([a-z]\))\s+", "", text)
-    # "Step 2 (dictionary refinement)", "Round 1: construction"
+    # Removes "Step 2" and "Round 1" from titles such as "Step 2 (dictionary refinement)" and "Round 1: construction".
     text = re.sub(r"^[^\W\d_]+\s\d+\s?\(([^()]+)\)$", r"\1", text)
     text = re.sub(r"^[^\W\d_]+\s(?:\d+|[IVX]+|[A-Z])(?:\s?[:.–—]\s?|\s-\s)(?=\w)", "", text)
     text = re.sub(
@@ -164,9 +165,11 @@ def clean(title: str) -> str:
 
 
 def plain_title(title: str) -> str:
-    """Removes the mathematical symbols from a heading or caption such as "Neighbour sampling $S_N$". A single letter
-    counts as a word, as does a letter with a subscript or superscript before other words ("$W_1$ distance" becomes "W_1
-    distance"). Returns '' if an action's only object is a formula ("Compute $x^{t+1}$ for GD")."""
+    """Removes the mathematical symbols from a heading or caption such as "Neighbour sampling $S_N$".
+
+    A single letter counts as a word. So does a letter with a subscript or superscript before other words: "$W_1$
+    distance" becomes "W_1 distance". Returns '' if an action's only object is a formula ("Compute $x^{t+1}$ for
+    GD")."""
 
     def plain(match: re.Match[str]) -> str:
         if not (symbol := _SYMBOL.fullmatch(match[1].strip())):
@@ -181,13 +184,14 @@ def plain_title(title: str) -> str:
     after = PREPOSITION.match(f" {text[first.end(2) :].strip()} ") if first else None
     if first and (first[2] or (after and words(first[1])[0] in ACTIONS)):
         return ""
-    # "Line search ($S_2^t$)", "Pre-training (all sites, $n = 156$)", "Line search for $x^{t+1}$"
+    # Removes the remains of formulas from titles such as "Line search ($S_2^t$)", "Pre-training (all sites, $n = 156$)"
+    # and "Line search for $x^{t+1}$".
     text = re.sub(r"\s?\((?:[^()]{0,60},)?\s?\)", "", text)
     return re.sub(rf"{PREPOSITION.pattern}$", "", f"{text} ", flags=re.IGNORECASE).strip()
 
 
 def about(title: str) -> str:
-    """Returns X for a heading such as "Framework of X", "Overview of X" or "X in detail". Any other title is returned
+    """Returns X for a heading such as "Framework of X", "Overview of X" or "X in detail". Returns any other title
     unchanged."""
     match = re.match(
         r"(?:[\w-]+\s+)?([\w-]+)\s+(?:of|for|behind)\s+(?:the\s+|our\s+)?(?:proposed\s+)?(.+)", title, re.IGNORECASE
@@ -200,8 +204,8 @@ def about(title: str) -> str:
 
 
 def initials_match(short: str, long: str) -> bool:
-    """Whether the letters of `short` occur in `long` in order. The first letter must be at the start of `long`, and at
-    least half of the letters must be at the start of a word."""
+    """Returns whether the letters of `short` occur in `long` in the same order. The first letter must be at the start
+    of `long`, and at least half of the letters must be at the start of a word."""
     letters = [c for c in short.casefold() if c.isalnum()]
     text = long.casefold()
     if not letters or not text or text[0] != letters[0] or len(words(long)) > len(letters) + 4:
@@ -225,8 +229,8 @@ SHORT = r"[^\W_A-Z]*+[A-Z][\w+\-]*(?: [A-Z0-9][\w+\-]*)?"
 
 
 def abbreviations(texts: Iterable[str]) -> dict[str, str]:
-    """Maps short forms to long forms, for every "long form (SHORT)" or "SHORT (long form)" with matching letters. If a
-    short form is defined more than once, the first definition is used."""
+    """Maps short forms to long forms. Finds each "long form (SHORT)" and "SHORT (long form)" with matching letters. The
+    first definition of a short form wins."""
     out: dict[str, str] = {}
     for text in texts:
         if "(" not in text:
@@ -251,5 +255,5 @@ def abbreviations(texts: Iterable[str]) -> dict[str, str]:
 
 
 def resolve(name: str, shorts: Mapping[str, str]) -> str:
-    """Expands the abbreviations in `name`, for comparisons."""
+    """Expands the abbreviations in `name`. The result is used only for comparisons."""
     return " ".join(shorts.get(w, w) for w in name.split())

@@ -9,19 +9,21 @@ from xkg.build.techniques.section_roles import Part, Role
 from xkg.build.techniques.tree import MAIN, OFTEN, Node, Tree
 from xkg.build.techniques.word_lists import ACTIONS
 
-_ROLES = frozenset({*MAIN, Role.DETAILS, Role.BACK})  # parts in other roles describe techniques by others
+_ROLES = frozenset({*MAIN, Role.DETAILS, Role.BACK})  # parts with other roles describe other authors' techniques
 _OF_METHOD = re.compile(r"\b(?:the|our|this|these|its)\s+$", re.IGNORECASE)
-_SHORT = 2  # most words in a method's name that may precede the name of its part
-_LONG = 5  # headings with more words say what they are about
+_SHORT = 2  # the most words in a method's name before the name of its part
+_LONG = 5  # headings with more words are specific enough
 _LIST = re.compile(r"\sand\s|,|:")
 
 
 def is_own_name(tree: Tree, name: str, part: Part | None) -> bool:
-    """Whether `name`, from a caption or the heading of `part`, identifies a technique without the method's name. The
-    name must contain a proper noun, an abbreviated term or the method's name, or must be used as a term elsewhere in
-    the text, mostly without "the" or "our"."""
+    """Returns whether `name` identifies a technique without the method's name. `name` comes from a caption or the
+    heading of `part`.
+
+    The name must contain a proper noun, an abbreviated term or the method's name. Alternatively, the text must use the
+    name as a term elsewhere, mostly without "the" or "our"."""
     mine = set(key(name))
-    # "Graph filters for relations" in a paper on relational graph networks
+    # In a paper on relational graph networks, "Graph filters for relations" contains the method's name.
     roots = tree.root.keys(tree.shorts) if tree.root is not None else set()
     if any(len(mine & set(k)) >= min(2, len(k)) for k in roots) or any(mine.issuperset(k) for k in tree.longs if k):
         return True
@@ -37,21 +39,21 @@ def is_own_name(tree: Tree, name: str, part: Part | None) -> bool:
 
 
 def _is_proper_noun(reader: Reader, word: str) -> bool:
-    """Whether a word has capitals inside, or is capitalised in all sentences."""
+    """Returns whether a word contains capitals after its first letter, or is capitalised in all sentences."""
     if any(c.isupper() for c in word[1:]) or not word[0].isupper():
         return any(c.isupper() for c in word)
     return _is_written(reader, word, after=r"[\w,]\s") and not _is_written(reader, word.casefold())
 
 
 def _is_written(reader: Reader, word: str, after: str = r"(?<!\w)") -> bool:
-    """Whether a sentence contains the word with the same capitalisation."""
+    """Returns whether a sentence contains the word with the same capitalisation."""
     found = re.compile(rf"{after}{re.escape(word)}")
     return any(found.search(reader.sentences[i].text) for i in reader.having([stem(w) for w in words(word)]))
 
 
 def add_method_name(tree: Tree) -> None:
-    """Adds the method's name to technique names that do not identify a technique on their own. The original name
-    becomes an alias."""
+    """Adds the method's name to technique names that do not identify a technique without it. The original name becomes
+    an alias."""
     root = tree.root
     for node in tree.nodes():
         if root is not None and node is not root and _needs_method(tree, root.name, node):
@@ -63,7 +65,7 @@ def _needs_method(tree: Tree, method: str, node: Node) -> bool:
     named = bool(node.naming) or len(node.name.split()) > _LONG or any(alias.isupper() for alias in node.aliases)
     if node.part is None or node.part.role not in _ROLES or named:
         return False
-    # A method in lower case may be only a description.
+    # A method's name in lower case may be only a description.
     if is_name(node.name) and method.split()[0].islower():
         return False
     return not is_own_name(tree, node.name, node.part if node.algorithm is None else None)
@@ -76,7 +78,7 @@ def _joined(reader: Reader, method: str, name: str) -> str:
     acts = len(others) > 1 and (first.endswith("ing") or first.casefold() in ACTIONS)
     if acts or _LIST.search(name) or len(words(method)) > _SHORT or set(words(method)) & set(words(name)):
         return f"{name} in {method}"
-    # Headings in sentence case continue within the name.
+    # Headings in sentence case continue in lower case inside the name.
     if " ".join(others).islower() and _is_written(reader, first.lower()):
         first = first.lower()
     return " ".join((method, first, *others))

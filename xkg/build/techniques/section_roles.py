@@ -1,8 +1,8 @@
 """Determines the role of each part of a paper, such as introduction, background, method, theory or experiments.
 
-A part is a section or a run-in heading ("Batch step. This step begins …"). The words in a part's title determine the
-part's role. If the title does not indicate a role, the part's sentences and position determine the role. For example, a
-part between background and experiments that proposes something counts as method."""
+A part is a section or a run-in heading, such as "Batch step. This step begins …". The words in its title determine its
+role. If the title does not indicate a role, the sentences and the position of the part determine it. For example, a
+part that proposes something and is between background and experiments belongs to the method."""
 
 import re
 from bisect import bisect_left
@@ -33,8 +33,8 @@ class Role(StrEnum):
 
 @dataclass
 class Part:
-    """A heading with its text. `start`, `body_start` and `end` have the same meaning as in `Section`. `sentences`
-    contains the indices of the part's sentences, except for sentences in its children."""
+    """Represents a part of a paper, that is, a heading with its text. `start`, `body_start` and `end` have the same
+    meaning as in `Section`. `sentences` contains the indices of the part's sentences, except those in its children."""
 
     title: str
     level: int
@@ -127,10 +127,10 @@ _CITED = re.compile(
 
 
 def role_of_title(title: str) -> Role | None:
-    """Returns the role indicated by the words in a title, if any. A section on the method and another topic counts as
-    method, while the section's subparts have their own roles."""
+    """Returns the role that the words in a title indicate, or None. A section on the method and another topic has the
+    role of the method. The parts inside the section have their own roles."""
     roles = [_role(each) for each in re.split(r"\band\b|,|&", title)]
-    # "Methods and Results": the results have their own headings.
+    # In "Methods and Results", the results have their own headings.
     if len(roles) == 2 and roles == [Role.METHOD, Role.EXPERIMENTS]:
         return Role.METHOD
     if len(roles) > 1 and Role.METHOD in roles and set(roles) <= {Role.METHOD, Role.BACKGROUND, Role.THEORY, None}:
@@ -168,7 +168,7 @@ def _innermost(parts: Sequence[Part], offset: int) -> Part | None:
 
 def _content_role(text: str, stated: int, cited: int, shown: int, *, early: bool) -> Role:
     """Returns the role of a main part whose title does not indicate a role. `stated`, `cited` and `shown` are the
-    numbers of theorems, citations and formulas. `early` means that the part comes before the experiments."""
+    numbers of theorems, citations and formulas. `early` is True if the part comes before the experiments."""
     thousand = max(1.0, len(text) / 1000)
     ours = (len(_OURS.findall(text)) + shown) / thousand
     empirical = len(_EMPIRICAL.findall(text)) / thousand
@@ -184,12 +184,12 @@ def _content_role(text: str, stated: int, cited: int, shown: int, *, early: bool
 def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sentence]) -> None:
     main = [p for p in parts if not p.appendix]
     title_roles = [role_of_title(p.title) for p in main]
-    # "Strong Baseline Model" may or may not be an experiment, so its text decides.
+    # "Strong Baseline Model" may or may not be an experiment. Its text decides.
     title_roles = [
         None if r is Role.EXPERIMENTS and _is_vague(p.title) else r for p, r in zip(main, title_roles, strict=True)
     ]
     methods = [i for i, role in enumerate(title_roles) if role is Role.METHOD]
-    # "Comparison of A and B" before the method is background too.
+    # "Comparison of A and B" before the method is background, too.
     for i, role in enumerate(title_roles[: methods[0]] if methods else ()):
         title_roles[i] = Role.BACKGROUND if role is Role.EXPERIMENTS else role
     firsts = [i for i, role in enumerate(title_roles) if role is Role.EXPERIMENTS]
@@ -210,10 +210,10 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
             cited = len(_CITED.findall(document.text, part.start, part.end))
             shown = sum(sentences[n].display for p in part.walk() for n in p.sentences)
             role = Role.INTRODUCTION if first else _content_role(body, stated, cited, shown, early=i < experiments)
-            # Before the experiments, "State Prediction" with propositions or citations is part of the method.
+            # Before the experiments, "State Prediction" with propositions or citations belongs to the method.
             if role in (Role.THEORY, Role.RELATED) and i < experiments and is_method_like(clean(part.title)):
                 role = Role.METHOD
-            # A part such as "Basic adjustments" continues the application or discussion before it.
+            # A part such as "Basic adjustments" continues the preceding application or discussion.
             if role is Role.METHOD and after is not None:
                 titled = after is not Role.DISCUSSION and is_method_like(clean(part.title))
                 role = role if titled else after
@@ -237,14 +237,13 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
 
 
 def _is_vague(title: str) -> bool:
-    """Whether a title suggests experiments only through a word that is also used for methods, such as "Hyperparameter
-    Treatment"."""
+    """Returns whether a title suggests experiments only because of a word that is also used for methods. An example is
+    "Hyperparameter Treatment"."""
     return is_method_like(clean(title)) and not _EXPERIMENTS.search(title) and _role(title) is Role.EXPERIMENTS
 
 
 def _inherit(part: Part, role: Role) -> None:
-    """Assigns the parent's `role`, unless the title indicates an aside, such as background, a proof or an
-    experiment."""
+    """Assigns the parent's `role`, unless the title indicates background, a proof, an experiment or a similar role."""
     own = role_of_title(part.title)
     part.labelled = own is not None
     if own is Role.EXPERIMENTS and role is Role.METHOD and _is_vague(part.title):
@@ -277,8 +276,8 @@ def part_at(parts: Sequence[Part], offset: int) -> Part | None:
 
 
 def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ...]:
-    """Returns the parts of a paper, including run-in headings, as trees in reading order, with roles. The abstract, if
-    there is one, comes first. Each sentence is in exactly one part, unless it comes before the first part."""
+    """Returns the parts of a paper with their roles, as trees in reading order. Includes run-in headings. The abstract
+    comes first. Each sentence is in exactly one part, unless it comes before the first part."""
     parts = _tree(document.sections, document, None)
     for i, sentence in enumerate(sentences):
         home = _innermost(parts, sentence.start)
@@ -287,7 +286,7 @@ def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ..
     _assign(parts, document, sentences)
     subject = set(key(document.title))
     for part in [p for top in parts for p in top.walk()]:
-        # In a paper on Max-Margin Q-Learning, "Max-Margin Q-Learning Formulation" in the background is part of the
+        # In a paper on Max-Margin Q-Learning, "Max-Margin Q-Learning Formulation" in the background belongs to the
         # method.
         inherited = part.role is Role.BACKGROUND and not (part.labelled or part.run_in)
         if inherited and len(subject & set(key(part.title))) > 1:

@@ -1,4 +1,4 @@
-"""Finds techniques that are named or defined in sentences."""
+"""Finds techniques that sentences name or define."""
 
 from xkg.build.techniques.definitions import mentions
 from xkg.build.techniques.evidence import is_data
@@ -21,7 +21,7 @@ _LEAD = (Role.ABSTRACT, Role.INTRODUCTION)
 
 
 def add_terms(tree: Tree) -> None:
-    """Adds the techniques that sentences name or define to the tree, starting with sentences about the method."""
+    """Adds the techniques that sentences name or define to the tree. Starts with sentences about the method."""
     order = sorted(range(len(tree.reader.sentences)), key=lambda i: (not tree.is_main(i), i))
     for i in order:
         role, sentence, main = tree.reader.role(i), tree.reader.sentences[i], tree.is_main(i)
@@ -40,7 +40,7 @@ def add_terms(tree: Tree) -> None:
 
 
 def add_abbreviated(tree: Tree) -> None:
-    """Adds the techniques for which the method's text introduces an abbreviation, including techniques by other
+    """Adds the techniques for which the method's text introduces an abbreviation. Includes techniques by other
     authors."""
     for short, long in tree.shorts.items():
         found = mentions([short, long], tree.reader)
@@ -80,7 +80,7 @@ def _add(tree: Tree, term: Term, i: int) -> None:
     emphasised = _is_emphasised(tree, name, i)
     named = term.how == "call" and (is_proper(name) or short is not None or (emphasised and is_method_like(name)))
     defined = term.how == "define" and emphasised and bool(inside)
-    # "We propose a transfer learning method" describes the root; "we propose a margin loss" names a part of it.
+    # "We propose a transfer learning method" describes the root. "We propose a margin loss" names a part of it.
     described = term.how == "propose" and words(name)[-1] not in PARTS
     if is_no_technique(name) or described or not (is_method_like(name) or named or defined):
         return

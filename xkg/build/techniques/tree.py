@@ -1,5 +1,5 @@
-"""Builds the technique tree for one paper. Names with the same meaning share a node, and all nodes are below the
-paper's own method."""
+"""Builds the technique tree of a paper. Names with the same meaning share a node. All nodes are below the paper's own
+method."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,14 +27,14 @@ MAX_TECHNIQUES = 40
 MOST_CANDIDATES = 400  # limited because each new name is compared with all candidates
 STEPS_OF_DEFINITION = 6
 MAIN = (Role.METHOD, Role.APPLICATION)
-OFTEN = 3  # minimum number of mentions of a name that the paper works with
+OFTEN = 3  # the minimum number of mentions of a name that the paper works with
 DOUBT = "doubtful as a technique: neither its own section nor the rest of the paper shows that it is part of the method"
 
 
 @dataclass(eq=False)
 class Node:
-    """A possible technique. `score` is the confidence that the node is a technique, and `doubt` is a reason why the
-    node may not be a technique. `own` are the sentences under the technique's heading, and `naming` are the sentences
+    """Represents a possible technique. `score` is the confidence that the node is a technique. `doubt` is a reason why
+    it may not be one. `own` contains the sentences under the technique's heading, and `naming` contains the sentences
     that name the technique."""
 
     name: str
@@ -66,8 +66,8 @@ class Node:
 
 
 class Tree:
-    """The techniques found so far in one paper, with the paper's own method as root. `node_of` maps each part, by its
-    `id()`, to the technique that it describes."""
+    """Contains the techniques found so far in a paper. The root is the paper's own method. `node_of` maps each part, by
+    its `id()`, to the technique that it describes."""
 
     def __init__(self, reader: Reader, parts: tuple[Part, ...]) -> None:
         self.reader = reader
@@ -87,35 +87,37 @@ class Tree:
             self.tops.append(self.root)
 
     def is_main(self, i: int) -> bool:
-        """Whether a sentence belongs to the method. Always True if no part of the paper has the role of the method."""
+        """Returns whether a sentence belongs to the method. Always returns True if no part of the paper has the role of
+        the method."""
         return not self.has_method or self.reader.role(i) in MAIN
 
     def nodes(self) -> Iterator[Node]:
-        """Yields all techniques found so far, parents first."""
+        """Yields all techniques found so far. Parents come before their components."""
         for top in self.tops:
             yield from top.walk()
 
     def find(self, name: str) -> Node | None:
-        """Returns the node with this name, or None."""
+        """Returns the node with this name, or None if there is none."""
         keys = {key(name), key(resolve(name, self.shorts))} - {()}
         return next((node for node in self.nodes() if keys & node.keys(self.shorts)), None)
 
     def is_root(self, name: str) -> bool:
-        """Whether a name is the name of the paper's own method, or of a heading about the method."""
+        """Returns whether a name belongs to the paper's own method, or to a heading about it."""
         if self.root is None:
             return False
         names = {name, about(name)}
         keys = {key(n) for n in names} | {key(resolve(n, self.shorts)) for n in names}
-        # "DPMsANT" is the same name as "DPMs-ANT".
+        # "DPMsANT" and "DPMs-ANT" are the same name.
         return bool(keys & self.root.keys(self.shorts)) or "".join(words(name)) in {
             "".join(words(each)) for each in self.root.names
         }
 
     def names_only_root(self, name: str) -> bool:
-        """Whether a name consists of the root's name and one or two other words, such as "Batch and match VI"."""
+        """Returns whether a name consists of the root's name and one or two other words. An example is "Batch and match
+        VI"."""
         if self.root is None or " " not in name:
             return False
-        # "Depth pretraining for FCOS" is applied to FCOS.
+        # "Depth pretraining for FCOS" is a technique that is applied to FCOS.
         core, *rest = PREPOSITION.split(name)
         if rest and is_name(core) and not any(set(key(core)) >= set(k) for k in self.root.keys(self.shorts)):
             return False
@@ -131,7 +133,7 @@ class Tree:
         (parent.children if parent is not None else self.tops).append(node)
 
     def _split_short_name(self, node: Node) -> None:
-        """Splits "Long form (SHORT)" and adds the paper's short form for the name."""
+        """Splits "Long form (SHORT)". Adds the paper's short form for the name."""
         match = re.fullmatch(r"(.+?)\s*\(\s*([\w+-]+)\s*\)", node.name)
         reverse = re.fullmatch(r"([\w+-]{2,12})\s*+\(\s*+([^()\s][^()]{3,80}+)\)", node.name)
         if reverse and initials_match(reverse[1], reverse[2]):
@@ -145,8 +147,8 @@ class Tree:
             node.aliases.append(other)
 
     def above(self, part: Part | None) -> Node | None:
-        """Returns the technique described by `part` or by the innermost enclosing part that describes a technique.
-        Returns the root if there is no such part."""
+        """Returns the technique that `part` describes. If `part` describes none, returns the technique of the innermost
+        enclosing part, or the root."""
         while part is not None:
             if (node := self.node_of.get(id(part))) is not None:
                 return node
@@ -154,8 +156,8 @@ class Tree:
         return self.root
 
     def finish(self) -> list[Node]:
-        """Returns the top-level techniques with their definitions. Drops techniques beyond the maximum number, and
-        techniques without a definition."""
+        """Returns the top-level techniques with their definitions. Drops techniques without a definition, and
+        techniques beyond the maximum number."""
         nodes = list(self.nodes())
         keep = {id(n) for n in sorted(nodes, key=lambda n: (n.doubt is not None, -n.score))[:MAX_TECHNIQUES]}
         self.tops = _kept(self.tops, keep)
@@ -166,12 +168,12 @@ class Tree:
         return self.tops
 
     def _define(self, node: Node, used: set[int]) -> None:
-        """Defines a technique after its components, and adds the sentences in the definition to `used`."""
+        """Defines a technique after its components. Adds the sentences in the definition to `used`."""
         node.children.sort(key=lambda n: n.start)
         for child in node.children:
             self._define(child, used)
         names = list(dict.fromkeys([*node.names, *(resolve(n, self.shorts) for n in node.names)]))
-        # If a heading contains hardly more than other headings, the sentences below these headings describe it.
+        # If a heading contains hardly any text besides other headings, the sentences below these headings describe it.
         below = sorted({i for c in node.walk() for i in c.own}) if node is not self.root else []
         own = node.own if node is not self.root else []
         chosen = choose(self.reader, names, own or below, node.naming, used)
@@ -186,7 +188,7 @@ class Tree:
 
 
 def _kept(nodes: Iterable[Node], keep: set[int]) -> list[Node]:
-    """Returns the nodes in `keep`. Each dropped node is replaced with its kept components."""
+    """Returns the nodes in `keep`. Replaces each dropped node with those of its components that are kept."""
     out: list[Node] = []
     for node in nodes:
         node.children = _kept(node.children, keep)

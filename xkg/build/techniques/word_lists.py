@@ -1,11 +1,11 @@
-"""Word lists for `names` and `terms`: lower-case words from English papers."""
+"""Lists lower-case words from English papers, for use in `names` and `terms`."""
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Words that do not identify a technique and cannot form a name on their own.
+# Lists words that do not identify a technique and cannot form a name without other words.
 GENERIC = _words(
     """
     vanilla usual conventional naive iterative stochastic joint computational numerical automatic
@@ -37,7 +37,7 @@ GENERIC = _words(
     refinements improvement improvements enhancement enhancements requirement requirements
     """
 )
-# A heading that consists of one of these words followed by "of X" or "for X" is about X.
+# If one of these words is followed by "of X" or "for X", the heading is about X.
 ABOUT = _words(
     """
     overview framework architecture algorithm description detail details motivation intuition summary formulation
@@ -47,7 +47,7 @@ ABOUT = _words(
     limitations pipeline procedure training objective setting choice variant variants
     """
 )
-# Head words for things that can be built or run.
+# Lists head nouns of names for things that can be built or run.
 HEADS = _words(
     """
     loss losses objective divergence module network networks layer layers algorithm sampler sampling estimator
@@ -69,7 +69,7 @@ HEADS = _words(
     control controller pruner propagation convolution recurrence dropout smoothing splitting thresholding clipping
     """
 )
-# Actions in a method's step. A heading that begins with such a word names the step.
+# Actions in a step of a method. A heading that begins with an action names the step.
 ACTIONS = _words(
     """
     update updating sample sampling compute computing estimate estimating select selecting initialize initializing
@@ -80,7 +80,7 @@ ACTIONS = _words(
     calculating define defining determine determining assign assigning add adding remove removing
     """
 )
-# Head words for things that are not techniques, regardless of the words before them.
+# Lists head nouns of names for things that are not techniques, regardless of the words before them.
 NOT_HEADS = _words(
     """
     problem setting paradigm issue challenge limitation result improvement performance accuracy evidence insight
@@ -96,7 +96,7 @@ NOT_HEADS = _words(
     principle principles principal principals desideratum desiderata
     """
 )
-# Names of techniques, even though their head words are in NOT_HEADS.
+# Lists names of techniques whose head nouns are in NOT_HEADS.
 TECHNIQUES_NONETHELESS = frozenset(
     {
         "component analysis",
@@ -109,7 +109,7 @@ TECHNIQUES_NONETHELESS = frozenset(
     }
 )
 
-# Steps that a heading can name with just these words: "Model Training", "Loss Function".
+# A heading can name a step with only these words, as in "Model Training" or "Loss Function".
 STEPS = _words(
     """
     training inference optimization optimisation objective objectives loss losses function sampling decoding encoding
@@ -117,7 +117,7 @@ STEPS = _words(
     prediction selection estimation test tests
     """
 )
-# Adjectives. No name consists only of adjectives in this list.
+# Lists adjectives. A name cannot consist of adjectives alone.
 ADJECTIVES = _words(
     """
     similar same different identical equal equivalent close likely unlikely possible impossible large small high low
@@ -127,7 +127,7 @@ ADJECTIVES = _words(
     proper correct wrong true false full empty bounded unbounded biased unbiased differentiable available useful
     """
 )
-# Words that end a noun phrase. The word "of" does not.
+# Lists words that end a noun phrase. The word "of" does not end a noun phrase.
 STOP = _words(
     """
     that which who whose where when while to for by with via using from in on at into onto over under through based
@@ -139,7 +139,7 @@ STOP = _words(
     able along together throughout leading making achieving this these those there here according respectively looks
     """
 )
-# Words that make a heading a full sentence.
+# Lists words that make a heading a full sentence.
 VERBS = _words(
     """
     is are was were be been has have had do does did can could will would may might must should shall cannot uses
@@ -152,7 +152,7 @@ VERBS = _words(
     it its they he she who what how why when whether which
     """
 )
-# Final words that do not change the meaning of a name.
+# Lists final words that do not change the meaning of a name.
 SAME_KIND = _words(
     """
     module method algorithm approach framework technique procedure strategy scheme mechanism step stage phase model
@@ -160,17 +160,17 @@ SAME_KIND = _words(
     iterations update
     """
 )
-# Words from the list above that denote part of a method rather than the whole.
+# Lists words from the list above that mean a part of a method, not a whole method.
 PARTS = _words("loss objective module layer block")
-# Words that are ignored when names are compared.
+# Lists words that are ignored when names are compared.
 LITTLE = _words(
     """
     a an the of for in on with by via using to and our its from at as
     """
 )
-# A name that begins with one of these words refers to several techniques: "four tricks".
+# A name that begins with one of these words refers to several techniques, as in "four tricks".
 NUMBERS = frozenset("two three four five six seven eight nine ten both several various multiple many".split())
-# Articles and words of praise that may precede a name.
+# Lists articles and words of praise that may precede a name.
 LEADING = _words(
     """
     a an the our its this new novel simple effective efficient yet and but more proposed following so-called two

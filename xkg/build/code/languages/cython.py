@@ -1,11 +1,11 @@
-"""Rewrites the declarations of Cython in Python syntax so that the Python grammar can parse them. Every byte keeps its
-position. The grammar recovers from the types in arguments and expressions (https://cython.readthedocs.io)."""
+"""Rewrites Cython declarations in Python syntax so that the Python grammar can parse them. Every byte keeps its
+position. The grammar skips the types in arguments and expressions (https://cython.readthedocs.io)."""
 
 import re
 
 SUFFIXES = frozenset(("pyx", "pxd", "pxi"))
 
-_LONGEST = 4000  # maximum bytes in a function's arguments
+_LONGEST = 4000  # the maximum number of bytes in a function's arguments
 _BLOCK = re.compile(rb"(?m)^([ \t]*)(?:cdef|cpdef|ctypedef)\b[ \t]*(?:(?:public|api|packed|extern|inline)[ \t]+)*")
 _HEAD = re.compile(
     rb"(?P<class>(?:class|struct|enum|union|cppclass|fused)\b[ \t]*)(?=\w|:)|(?P<from>from[^\n:]*|[ \t]*)(?=:)"
@@ -19,7 +19,7 @@ _IMPORT = re.compile(rb"\bcimport\b")
 
 
 def as_python(source: bytes) -> bytes:
-    """Returns the rewritten source. Unknown constructs are left unchanged; the grammar recovers from them."""
+    """Returns the rewritten source. Leaves unknown constructs unchanged, because the grammar recovers from them."""
     text = bytearray(_IMPORT.sub(b"import ", source))
     for match in _BLOCK.finditer(source):
         _declare(text, match.end(1), match.end())
@@ -27,7 +27,7 @@ def as_python(source: bytes) -> bytes:
 
 
 def _declare(text: bytearray, start: int, at: int) -> None:
-    """Rewrites the declaration as a class, function, block, assignment or no-op statement."""
+    """Rewrites the declaration as a class, function, block, assignment or empty statement."""
     line_end = text.find(b"\n", at)
     line_end = len(text) if line_end < 0 else line_end
     line = bytes(text[at:line_end])
@@ -47,7 +47,7 @@ def _declare(text: bytearray, start: int, at: int) -> None:
 
 
 def _end_of_head(text: bytearray, opening: int) -> bool:
-    """Whether a body follows the argument list that begins at `opening`."""
+    """Returns whether a body follows the argument list that begins at `opening`."""
     closing = _closing(text, opening)
     return closing is not None and _TAIL.match(text, closing + 1) is not None
 

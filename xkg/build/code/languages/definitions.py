@@ -1,4 +1,4 @@
-"""Converts the definitions in a file to `SourceSymbol`s, for any language."""
+"""Converts the definitions in a file to `SourceSymbol`s. Works for all languages."""
 
 import re
 from bisect import bisect_left
@@ -15,8 +15,8 @@ Kind = Literal["module", "class", "function", "method", "constant"]
 
 @dataclass
 class Definition:
-    """A symbol under construction. `start` and `end` are byte offsets; `parent` is an index into the list of
-    definitions."""
+    """Represents a symbol that is being built. `start` and `end` are byte offsets. `parent` is an index into the list
+    of definitions."""
 
     name: str
     kind: Kind
@@ -31,7 +31,7 @@ class Definition:
 def source_symbols(
     path: str, repository: str, source: bytes, definitions: Sequence[Definition]
 ) -> tuple[SourceSymbol, ...]:
-    """Returns the symbols for the definitions in line order, starting with the file itself."""
+    """Returns the symbols for the definitions in line order. The first symbol is the file itself."""
     counts: Counter[str] = Counter()
     ids: list[str] = []
     for definition in definitions:

@@ -1,11 +1,11 @@
-"""The grammars for all languages except Python, each with a query that finds definitions.
+"""Contains the grammars for all languages except Python. Each grammar has a query that finds definitions.
 
 A query captures definitions (`class`, `function`, `method`, `constant`) with their `name`, and with their `owner` if
 the owner is defined elsewhere. A signature ends just before `body`, or at the end of `head`. `scope` and `members` are
-not symbols: they only prefix the names of inner definitions, and definitions in `members` are methods. A definition
-begins at its enclosing `wrapper`, if any. An `attribute` precedes a definition. A `comment` or `documentation` above a
-definition describes it. The `tags.scm` files in the wheels lack the line ranges of C functions and the owners of
-methods, and CUDA, Julia and C# have no such file."""
+not symbols. They only prefix the names of inner definitions, and definitions in `members` are methods. ¶ A definition
+begins at its enclosing `wrapper`, if it has one. An `attribute` precedes a definition. A `comment` or `documentation`
+above a definition describes it. The `tags.scm` files in the wheels lack the line ranges of C functions and the owners
+of methods, and CUDA, Julia and C# have no such file."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,8 @@ from xkg.build.code.codebase import LanguageName
 
 @dataclass(frozen=True)
 class Grammar:
-    """A language's grammar and query. Text matched by the group `blank` in `blanked` is replaced with spaces."""
+    """Contains a language's grammar and query. Text that the group `blank` in `blanked` matches is replaced with
+    spaces."""
 
     language: LanguageName
     module: str
@@ -31,7 +32,6 @@ class Grammar:
 
 @cache
 def load(grammar: Grammar) -> tuple[Language, Query]:
-    """Returns the compiled grammar and query."""
     language = Language(getattr(import_module(grammar.module), grammar.function)())
     return language, Query(language, grammar.query)
 
@@ -54,7 +54,7 @@ _C_QUERY = """
 (comment) @comment
 """
 _C = Grammar("c", "tree_sitter_c", _C_QUERY)
-# `class EXPORT Name … {`: EXPORT is a macro, but the grammar would parse it as the name.
+# In `class EXPORT Name … {`, EXPORT is a macro, but the grammar would parse it as the name.
 _EXPORT_MACRO = re.compile(
     rb"\b(?:class|struct)\s+(?P<blank>[A-Z][A-Z0-9_]{2,}(?:\([^()\n]{0,80}\))?)(?=\s+[A-Za-z_]\w*(?:\s+final)?\s*[:{<])"
 )
@@ -268,7 +268,7 @@ SUFFIXES = frozenset(_BY_SUFFIX)
 
 
 def load_all() -> None:
-    """Loads the grammars for all languages, for a process that cannot load grammars later."""
+    """Loads the grammars for all languages. Call this function in a process that cannot load grammars later."""
     for grammar in _BY_SUFFIX.values():
         load(grammar)
 
@@ -282,9 +282,11 @@ _CPP_SIGN = re.compile(
 
 
 def grammars_of(suffix: str, text: str) -> tuple[Grammar, ...]:
-    """Returns the grammars for a file, chosen by its suffix and, for ambiguous headers, by its text. If the first
-    grammar cannot parse the file (for example, JavaScript with types, or C++ that looks like C), the later grammars are
-    tried. Returns an empty tuple for an unknown suffix."""
+    """Returns the grammars for a file. The suffix determines the grammars. For ambiguous headers, the text determines
+    them. Returns an empty tuple for an unknown suffix.
+
+    The later grammars are tried if the first one cannot parse the file. This happens with typed JavaScript and with C++
+    that looks like C."""
     grammar = _BY_SUFFIX.get(suffix)
     if grammar is None:
         return ()

@@ -1,10 +1,11 @@
 """Converts a Jupyter notebook to a Python module.
 
-The module is the concatenation of the code cells: **a notebook's line numbers refer to the lines in these cells**, not
+The module is the concatenation of the code cells. **A notebook's line numbers refer to the lines in these cells**, not
 in the JSON file. Magics, shell commands and help queries ("obj?") become comments, so the number of lines does not
 change.
 
-Format: https://nbformat.readthedocs.io/en/latest/format_description.html (version 4, and version 3 with worksheets)."""
+Supports versions 3 and 4 of the format (https://nbformat.readthedocs.io/en/latest/format_description.html). In version
+3, a notebook contains worksheets."""
 
 import json
 import re
@@ -46,8 +47,8 @@ def _cells(notebook: Any) -> Iterator[dict[str, Any]]:
 
 
 def _is_python(metadata: dict[str, Any]) -> bool:
-    """Whether the notebook is in Python, according to its metadata (in format 3, the metadata of each cell). Assumes
-    Python if the metadata does not specify a language."""
+    """Returns whether the metadata says that the notebook is in Python. In format 3, each cell has its own metadata.
+    Assumes Python if the metadata does not specify a language."""
     language = (
         metadata.get("language_info", {}).get("name")
         or metadata.get("kernelspec", {}).get("language")
@@ -64,9 +65,10 @@ def _text(cell: dict[str, Any]) -> str:
 
 
 def python_cell(cell: str) -> str:
-    """Returns the cell with IPython syntax commented out; the number of lines does not change. A cell for another
-    program (`%%bash`), or one with unclosed brackets or strings, becomes a comment, so that later cells can still be
-    parsed. A name assigned from a magic is set to None."""
+    """Returns the cell with IPython syntax commented out. The number of lines does not change.
+
+    A cell for another program (`%%bash`), or a cell with unclosed brackets or strings, becomes a comment, so that later
+    cells can still be parsed. A name that is assigned from a magic is set to None."""
     magic = _CELL_MAGIC.match(cell)
     if magic is not None and magic["name"] not in _PYTHON_BELOW:
         return _as_comment(cell)
@@ -92,7 +94,7 @@ def _commented(line: str, special: re.Match[str]) -> str:
 
 
 class _State:
-    """Tracks whether the next line begins a statement: inside brackets and strings, `%` and `!` are not magics."""
+    """Tracks whether the next line begins a statement. Inside brackets and strings, `%` and `!` do not start magics."""
 
     def __init__(self) -> None:
         self._depth, self._quote, self._continued = 0, "", False

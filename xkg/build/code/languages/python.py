@@ -1,9 +1,9 @@
-"""Parses Python source into a `Module` with tree-sitter, which also recovers as much as possible from Python 2 and
-truncated files.
+"""Parses Python source into a `Module` with tree-sitter, which can also parse large parts of Python 2 and truncated
+files.
 
-One walk over the statements that contain definitions finds the structure; another walk over the whole tree finds the
-names. Both walks are iterative and take linear time; on deep trees, queries and `Node.parent` would take longer.
-Offsets are in bytes, and lines are 1-based."""
+A first walk visits only statements that contain definitions and finds the structure. A second walk visits the whole
+tree and finds the names. Both walks are iterative and take linear time. On deep trees, queries and `Node.parent` would
+take longer. Offsets are in bytes, and lines are 1-based."""
 
 import ast
 import inspect
@@ -24,7 +24,8 @@ from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, 
 from xkg.build.code.languages.syntax_nodes import node_text, syntax_root
 from xkg.sandbox.evidence.python_ast import silently, syntax_tree
 
-# Positions in which an identifier is not a name that the scope binds or uses: (type of the parent node, field).
+# Positions in which an identifier is not a name that the scope binds or uses. Each position consists of the type of the
+# parent node and the field.
 _NO_NAMES = {
     ("attribute", "attribute"), ("keyword_argument", "name"), ("keyword_pattern", None), ("nonlocal_statement", None),
     ("global_statement", None), ("function_definition", "name"), ("class_definition", "name"), ("parameters", None),
@@ -42,7 +43,7 @@ _LONGEST_CONSTANT = 200
 _LONGEST_CHAIN = 200  # bytes; a line of a hundred thousand dots is not a name
 _DOTTED = re.compile(rb"[\w.\x80-\xff]+")
 _COMMENT_MARKS = re.compile(r"^(?:#+|[rRuUbBfF]{0,2}(?:\"{3}|'{3}|[\"']))|(?:\"{3}|'{3}|[\"'])$")
-# Longer string statements are assumed to be disabled code.
+# Longer string statements probably contain disabled code.
 _LONGEST_REMARK = 400
 _NOT_COMMENTS = re.compile(r"^(!|-\*-|\s*(type:\s*ignore|noqa|pragma:|pylint:|fmt:|isort:|flake8|coding[:=]))")
 
@@ -54,8 +55,9 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class Analysis:
-    """A file's `Module`, plus data for resolving imports. `uses` are the file's dotted names (`a.b.c`) that begin with
-    a free variable; `assigned` are all names assigned at the top level, including names that are not symbols."""
+    """Contains a file's `Module`, and data for resolving imports. `uses` contains the file's dotted names (`a.b.c`)
+    that begin with a free variable. `assigned` contains all names assigned at the top level, including names that are
+    not symbols."""
 
     module: Module
     uses: frozenset[str]
@@ -63,9 +65,11 @@ class Analysis:
 
 
 def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] = frozenset()) -> Analysis:
-    """Returns the module with its symbols in line order; imports are not resolved. `broken` means that the grammar
-    found errors or this Python cannot parse the text; errors in Cython do not count. `wanted` lists module-level
-    assignments that other files use; these assignments also become constants. Does not raise errors for invalid text.
+    """Returns the module with its symbols in line order. Does not resolve imports. Does not raise errors for invalid
+    text.
+
+    `broken` is True if the grammar found errors or if this Python cannot parse the text. Errors in Cython do not count.
+    `wanted` lists module-level assignments that other files use. These assignments also become constants.
     """
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_root(language(), as_python(source) if _is_cython(path) else source)
@@ -102,7 +106,7 @@ def _nothing() -> Node:
 
 
 def parse_ast(text: str) -> ast.Module | None:
-    """Returns the syntax tree of the source text, or None if the running Python cannot parse the text."""
+    """Returns the syntax tree of the text, or None if the running Python cannot parse the text."""
     try:
         return syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -113,8 +117,8 @@ def parse_ast(text: str) -> ast.Module | None:
 
 
 def _definitions(root: Node, source: bytes) -> list[_Definition]:
-    """Returns the module, its classes, functions and methods (including inner functions), and its assigned names,
-    ordered by their start."""
+    """Returns the module, its classes, functions, methods and assigned names, ordered by their start. Includes inner
+    functions."""
     module = _Definition("", "module", 0, len(source), docstring=_docstring(root, source))
     definitions = [module]
     stack: list[tuple[Node, int, bool]] = [(root, 0, False)]
@@ -241,7 +245,7 @@ def _leaves(root: Node) -> dict[str, list[Node]]:
 
 
 def _remarks(string: Node) -> bool:
-    """Whether a string statement serves as a comment, meaning that it is short and not a docstring."""
+    """Returns whether a string statement is used as a comment. Such a string is short and not a docstring."""
     statement = string.parent
     before = statement.prev_named_sibling if statement is not None else None
     while before is not None and before.type == "comment":
@@ -318,8 +322,8 @@ class _Owners:
 
 
 def _free_names(text: str, leaves: dict[str, list[Node]], source: bytes) -> tuple[frozenset[str], frozenset[str]]:
-    """Returns the dotted names that a file uses and whose first part is a global name, and the first parts used in
-    functions and classes. If Python cannot parse the text, every name counts as global."""
+    """Returns the dotted names that a file uses and whose first part is a global name. Also returns the first parts
+    used in functions and classes. If Python cannot parse the text, every name counts as global."""
     chains = _chain_ends(leaves["chain"], source)
     starts = {node.start_byte: chains.get(node.start_byte, node.end_byte) for node in leaves["use"]}
     names = {source[start:end].decode("utf-8", "replace") for start, end in starts.items()}
@@ -369,8 +373,8 @@ def _attach_comments(definitions: list[_Definition], comments: list[Node], sourc
 
 
 def _worth_keeping(definitions: list[_Definition], used: frozenset[str]) -> list[_Definition]:
-    """Returns all definitions except repeated assignments to the same name and assignments to names that are neither
-    upper-case nor `used`."""
+    """Returns all definitions except some assignments. Omits repeated assignments to the same name, and assignments to
+    names that are neither upper-case nor `used`."""
     seen: set[str] = set()
     dropped: set[int] = set()
     for index, definition in enumerate(definitions):

@@ -1,4 +1,4 @@
-"""Rewrites Python 2 in Python 3 syntax, line by line, so that it can be sliced and compared."""
+"""Rewrites Python 2 in Python 3 syntax, line by line, so that the code can be sliced and compared."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _MARGIN = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 _OCTAL = re.compile(rb"0[0-7]+[lL]?")
 _LONG = re.compile(rb"(?:0[xX][0-9a-fA-F]+|[0-9]+)[lL]")
 _PREFIX = re.compile(rb"[uU][rR]")
-# Functions that were renamed in Python 3.
+# Functions that Python 3 renamed.
 _RENAMED = {b"xrange": b"range", b"raw_input": b"input", b"unicode": b"str", b"unichr": b"chr"}
 _METHODS = {b"iteritems": b"items", b"itervalues": b"values", b"iterkeys": b"keys"}
 
@@ -24,11 +24,12 @@ _Change = tuple[int, int, bytes]  # start, end, and the replacement
 
 @lru_cache(maxsize=256)
 def as_python3(text: str) -> str:
-    """Returns the text in Python 3 syntax, with the same lines. Prints, handlers, raises, numbers, operators and
-    renamed builtins are rewritten, and leading tabs become spaces. The text is returned unchanged if the running Python
-    can parse it and the text does not call `xrange`, or if the rewritten text does not parse. `/` is kept because
-    Python 2 floors only quotients of integers, and the operand types are unknown. Does not raise errors for invalid
-    text."""
+    """Returns the text in Python 3 syntax, with the same lines. Rewrites prints, handlers, raises, numbers, operators
+    and renamed builtins. Replaces leading tabs with spaces. Does not raise errors for invalid text.
+
+    Returns the text unchanged if the running Python can parse it and it does not call `xrange`, or if the rewritten
+    text does not parse. Keeps `/`, because Python 2 floors only quotients of integers and the operand types are
+    unknown."""
     if parse_ast(text) is not None and not uses_xrange(text):
         return text
     spaced = _MARGIN.sub(lambda margin: margin[0].expandtabs(8), text)
@@ -48,8 +49,8 @@ def as_python3(text: str) -> str:
 
 
 def uses_xrange(text: str) -> bool:
-    """Whether `xrange` is called but neither imported nor assigned. Code for both Python versions would import or
-    assign `xrange`."""
+    """Returns whether `xrange` is called but neither imported nor assigned. Code for both Python versions would import
+    or assign it."""
     return "xrange" in text and _OTHER_XRANGE.search(text) is None
 
 
@@ -101,7 +102,7 @@ def _of_node(node: Node, source: bytes) -> Iterator[_Change]:
 
 
 def _print(node: Node, source: bytes) -> Iterator[_Change]:
-    """Rewrites `print >>file, a, b,` as a call."""
+    """Rewrites `print >>file, a, b,` as a function call."""
     after = [child for child in node.children[1:] if child.type not in ("comment", "line_continuation")]
     arguments = [child for child in after if child.type not in (",", "chevron")]
     named = b""
@@ -121,7 +122,7 @@ def _print(node: Node, source: bytes) -> Iterator[_Change]:
 
 
 def _raise(node: Node) -> Iterator[_Change]:
-    """Rewrites `raise Error, "what"` with the argument in parentheses."""
+    """Rewrites `raise Error, "what"` so that the argument is in parentheses."""
     listed = next((child for child in node.named_children if child.type == "expression_list"), None)
     if listed is None or len(listed.named_children) < 2:
         return

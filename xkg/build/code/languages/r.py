@@ -1,7 +1,8 @@
-"""Parses R source. No wheel has a grammar for R, so this module masks strings and comments and tracks brackets itself.
+"""Parses R source. No Python wheel contains a grammar for R, so this module masks strings and comments and matches
+brackets itself.
 
-Functions have the form `name <- function(…)`; inner functions belong to the enclosing function. S4, Reference and R6
-classes contain the functions that they list, and `setMethod("name", …)` defines a function with that name."""
+Functions have the form `name <- function(…)`. Inner functions belong to the enclosing function. S4, Reference and R6
+classes contain the functions that they list. `setMethod("name", …)` defines a function with that name."""
 
 import re
 from bisect import bisect_left
@@ -66,7 +67,7 @@ def outline_r(path: str, text: str, repository: str = "") -> Module:
 
 
 def _mask(match: re.Match[str]) -> str:
-    """Replaces a comment with spaces, and a string or operator with a string of underscores."""
+    """Replaces a comment with spaces, and replaces a string or operator with underscores."""
     return " " * len(match[0]) if match["comment"] else f'"{"_" * (len(match[0]) - 2)}"'
 
 
@@ -75,7 +76,7 @@ def _text(piece: str) -> str:
 
 
 def _pairs(masked: str) -> tuple[dict[int, int], bool]:
-    """Returns the closing bracket for each opening bracket, and whether any bracket is unmatched."""
+    """Maps each opening bracket to its closing bracket. Also returns whether any bracket is unmatched."""
     pairs: dict[int, int] = {}
     waiting: list[int] = []
     broken = False
@@ -90,7 +91,8 @@ def _pairs(masked: str) -> tuple[dict[int, int], bool]:
 
 
 def _end(masked: str, at: int, pairs: Mapping[int, int]) -> int:
-    """Returns the end of the function whose head ends at this offset: the end of its block or expression."""
+    """Returns the end of the block or expression that forms a function's body. The function's head ends at this
+    offset."""
     while at < len(masked) and masked[at].isspace():
         at += 1
     if masked[at : at + 1] == "{":
@@ -112,7 +114,7 @@ def _end(masked: str, at: int, pairs: Mapping[int, int]) -> int:
 def _document(
     plain: str, comments: Sequence[re.Match[str]], definitions: Sequence[Definition], breaks: Sequence[int]
 ) -> None:
-    """Attaches the comments directly above each definition to that definition."""
+    """Attaches comments to the definitions directly below them."""
     starts = [0, *(offset + 1 for offset in breaks)]
     alone = {
         row: comment[0]

@@ -1,7 +1,7 @@
 """Parses a file in a language other than Python into a `Module`, using the language's query from `grammars`.
 
-Code around a syntax error is still parsed. Offsets are in bytes, and rows are 0-based. Inner functions belong to the
-enclosing function, as for Python."""
+Parses the code around a syntax error, too. Offsets are in bytes, and rows are 0-based. Inner functions belong to the
+enclosing function, as in Python."""
 
 import re
 from bisect import bisect_left
@@ -16,14 +16,14 @@ from xkg.build.code.languages.grammars import Grammar, load
 from xkg.build.code.languages.syntax_nodes import matches, node_text, syntax_root
 
 _LONGEST_SIGNATURE = 400
-_DEEPEST_SCOPE = 32  # definitions that are nested deeper or have longer names are part of the enclosing definition
+_DEEPEST_SCOPE = 32  # more deeply nested definitions are part of the enclosing definition
 _LONGEST_NAME = 1_000
 _LICENSE = re.compile(r"(?i)copyright|licen[sc]e|spdx|all rights reserved")
 _RULER = re.compile(r"^[\s=*/#~_+-]*$")
 _DIRECTIVE = re.compile(r"^(eslint|prettier|tslint|@ts-|clang-format|NOLINT|istanbul|!)")
 _COMMENT_MARKS = re.compile(r"^\s*(?:///?[!<]?|/\*[*!]?|\*/|\*|#=|#=|#+|%+)?|(?:\*/|=#)\s*$")
 _UPPER = re.compile(r"[A-Z][A-Z0-9_]+")
-# A name without its arguments, base or type parameters. In Julia, `(w::Walk)(x)` makes `Walk` objects callable.
+# Matches a name without its arguments, base or type parameters. In Julia, `(w::Walk)(x)` makes `Walk` objects callable.
 _NAME = re.compile(r"(?:\(\w*::([\w.]+)|[*&]*([\w.~@!$#:\\]+|[^\w\s(]+)(?=[({\s]|$))")
 _GENERIC = re.compile(r"<[^<>]*>")
 _DEEPEST_GENERIC = 5
@@ -39,8 +39,8 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class _Remark:
-    """A comment, attribute or documentation string with its rows and the enclosing symbol. `alone` means that nothing
-    precedes the remark on its row."""
+    """Represents a comment, attribute or documentation string, with its rows and the enclosing symbol. `alone` is True
+    if nothing precedes it on its row."""
 
     kind: str
     start: int
@@ -52,8 +52,8 @@ class _Remark:
 
 
 def outline(path: str, text: str, grammars: Sequence[Grammar], repository: str = "") -> Module:
-    """Returns the module with its symbols in line order. Uses the first grammar that parses the whole text or, if there
-    is no such grammar, the first one in `grammars`. Does not raise errors for invalid text."""
+    """Returns the module with its symbols in line order. Uses the first grammar that parses the whole text. If there is
+    none, uses the first of `grammars`. Does not raise errors for invalid text."""
     source = text.encode("utf-8", "surrogatepass")
     trees = ((g, _tree(source, g)) for g in grammars)
     first = grammar, root = next(trees)
@@ -84,7 +84,7 @@ def _blank(match: re.Match[bytes]) -> bytes:
 
 
 class _File:
-    """The definitions and remarks in a file. `definitions[0]` is the file itself."""
+    """Contains the definitions and remarks in a file. `definitions[0]` is the file itself."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -94,8 +94,8 @@ class _File:
         self._classes: dict[str, int] = {}
 
     def read(self, found: Iterable[dict[str, Node]]) -> None:
-        # For each enclosing scope: where the scope ends, its kind, the prefix for its names, its definition, and where
-        # its body starts.
+        # The values for each enclosing scope are its end, its kind, the prefix for its names, its definition and the
+        # start of its body.
         around: list[tuple[int, str, str, int, int | None]] = [(len(self.source) + 1, "module", "", 0, None)]
         wrappers: list[Node] = []
         taken = -1
@@ -136,7 +136,7 @@ class _File:
                 around.append((node.end_byte, inner, name, len(self.definitions) - 1, body))
 
     def _is_around(self, wrapper: Node, node: Node) -> bool:
-        """Whether a wrapper ends where a node ends, apart from a semicolon."""
+        """Returns whether a wrapper ends where a node ends. A semicolon may follow the node."""
         rest = self.source[node.end_byte : wrapper.end_byte]
         return wrapper.end_byte >= node.end_byte and len(rest) < _LONGEST_SIGNATURE and not rest.strip(b"; \t\r\n")
 
@@ -148,8 +148,8 @@ class _File:
         return "method" if is_inside or is_qualified else "function"
 
     def _parts(self, captures: dict[str, Node]) -> list[str]:
-        """Returns the parts of a definition's name, including the owner's name; empty if the definition has no plain
-        name."""
+        """Returns the parts of a definition's name, including the owner's name. Returns an empty list if the definition
+        has no plain name."""
         parts: list[str] = []
         for node in (captures.get("owner"), captures["name"]):
             text = node_text(node, self.source).strip() if node is not None else ""
@@ -211,7 +211,8 @@ class _File:
                 owner.comments.append(remark.text)
         for i, definition in enumerate(self.definitions):
             definition.docstring = "\n".join(definition.documentation).strip()
-            # The parent is the class if a method is defined outside its class; otherwise, it is the enclosing scope.
+            # If a method is defined outside its class, its parent is the class. Otherwise, the parent is the enclosing
+            # scope.
             parent = self._classes.get(definition.name.rpartition(".")[0], definition.parent)
             definition.parent = parent if parent != i else 0
         return self.definitions
@@ -223,7 +224,7 @@ def _place(captures: dict[str, Node]) -> tuple[int, int]:
 
 
 def _plain(text: str, comment: bool) -> str:
-    """Returns the text of a comment without comment marks and ruler lines."""
+    """Removes comment marks and decorative lines from a comment."""
     lines = text.strip().strip('"').split("\n")
     if comment:
         lines = [_COMMENT_MARKS.sub("", _COMMENT_MARKS.sub("", line.rstrip())).strip() for line in lines]

@@ -1,4 +1,4 @@
-"""Parses source with tree-sitter and reads syntax nodes, in bounded time and memory."""
+"""Parses source with tree-sitter in bounded time and memory, and reads syntax nodes."""
 
 import time
 from collections.abc import Iterator
@@ -10,11 +10,13 @@ _CHUNK = 1 << 16
 
 
 def syntax_root(language: Language, source: bytes) -> Node | None:
-    """Returns the root of the syntax tree, or None if parsing exceeds the time limit, since error recovery can take
-    quadratic time or worse. Use `node_text` to read the text of a node; `Node.text` would copy 64 KB for each node."""
+    """Returns the root of the syntax tree. Returns None if parsing exceeds the time limit, because error recovery can
+    take quadratic time or worse.
+
+    Use `node_text` to read the text of a node. `Node.text` would copy 64 KB for each node."""
     end = time.thread_time() + SECONDS
-    # tree-sitter 0.26 never frees the buffers that `read` returns. So every call refills and returns the same buffer,
-    # which is emptied at the end. When tree-sitter asks for more input, it no longer needs the earlier content.
+    # tree-sitter 0.26 never frees the buffers that `read` returns. Therefore, every call refills and returns the same
+    # buffer, which is emptied at the end. When tree-sitter asks for more input, it no longer needs the earlier content.
     chunk = bytearray()
 
     def read(at: int, _: object) -> bytearray:
@@ -30,8 +32,8 @@ def syntax_root(language: Language, source: bytes) -> Node | None:
 
 
 def matches(query: Query, root: Node) -> Iterator[dict[str, Node]]:
-    """Yields the captures for each match of a query, starting with the node for the whole match."""
-    # No progress callback is passed, because tree-sitter 0.26.1 would crash; the time is linear in the file size.
+    """Returns the captures for each match of a query. The node for the whole match comes first."""
+    # No progress callback is passed, because it would crash tree-sitter 0.26.1. The time is linear in the file size.
     return ({name: nodes[0] for name, nodes in captures.items()} for _, captures in QueryCursor(query).matches(root))
 
 

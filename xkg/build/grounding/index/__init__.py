@@ -1,3 +1,3 @@
-"""Indexes a repository's symbols and statement blocks as search documents, using words shared by papers and code.
+"""Indexes a repository's symbols and statement blocks as search documents. Uses words that papers and code share.
 
 May import from `code` and any layer below `build`."""

@@ -1,7 +1,7 @@
-"""Splits a symbol into blocks. A block is a paragraph of 3 to 15 lines, and the unit that ablations edit.
+"""Splits a symbol into blocks. A block is a paragraph of 3 to 15 lines. Ablations edit whole blocks.
 
-Blocks are found using only indentation and blank lines, which works for all languages and takes linear time. A comment
-belongs to the statements below it; a docstring longer than 15 lines is a separate block."""
+Finds blocks by indentation and blank lines only, which works for all languages and takes linear time. A comment belongs
+to the statements below it. A docstring of more than 15 lines is a separate block."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ LEAST_LINES = 3
 MOST_LINES = 15
 _DOCSTRING_LINES = 15  # a longer docstring is a separate block
 _WHOLE_LINES = 8  # a compound statement up to this length is one block, even if its body has paragraphs
-_DEEPEST = 12  # maximum levels of indentation to split
+_DEEPEST = 12  # the maximum level of indentation at which code is split
 _BRACKETS = (")", "]", "}")
 _CLOSING = (*_BRACKETS, "else", "elif", "except", "finally", "catch", "end")
 
 
 @dataclass(frozen=True)
 class Block:
-    """Lines `first` to `last` of a file, 1-based and inclusive."""
+    """Contains the lines from `first` to `last` of a file, 1-based and inclusive."""
 
     first: int
     last: int
@@ -32,8 +32,8 @@ class Block:
 
 @dataclass
 class _Statement:
-    """A statement with the comments above it and its body below. `gap` is true if a blank line or a comment precedes
-    the statement."""
+    """Represents a statement with the comments above it and its body below. `gap` is True if a blank line or a comment
+    precedes the statement."""
 
     first: int
     last: int
@@ -43,8 +43,8 @@ class _Statement:
 
 
 def blocks(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> list[Block]:
-    """The non-overlapping blocks in lines `first` to `last` (1-based, inclusive) of a file, in order. `mark` is the
-    string that starts a comment."""
+    """Returns the blocks in lines `first` to `last` (1-based, inclusive) of a file, in order. Blocks do not overlap.
+    `mark` is the string that starts a comment."""
     return _grouped(_tree(list(_commented(lines, first, last, mark=mark))))
 
 
@@ -71,7 +71,7 @@ def _commented(lines: Sequence[str], first: int, last: int, *, mark: CommentMark
 
 
 def _tree(statements: Sequence[_Statement]) -> list[_Statement]:
-    """Builds a tree by nesting more deeply indented statements under the statement above them."""
+    """Builds a tree. Nests each statement under the nearest statement above it with less indentation."""
     top: list[_Statement] = []
     open_: list[_Statement] = []
     for statement in statements:
@@ -103,7 +103,7 @@ def _grouped(statements: Sequence[_Statement]) -> list[Block]:
         if statement.body and (paragraphs or lines > MOST_LINES):
             flush()
             inner = _grouped(statement.body)
-            # The header of a compound statement is merged into the first block of its body.
+            # The header of a compound statement belongs to the first block of its body.
             head = Block(statement.first, inner[0].first - 1)
             if head.lines + inner[0].lines <= MOST_LINES:
                 inner[0] = Block(head.first, inner[0].last)

@@ -1,5 +1,5 @@
-r"""Maps symbols in equations to the identifiers that programmers use for them, without underscores: `\sigma_t` →
-`sigmat`."""
+r"""Maps symbols in equations to the identifiers that programmers use for them, without underscores. For example, maps
+`\sigma_t` to `sigmat`."""
 
 import re
 
@@ -16,7 +16,7 @@ _INLINE = re.compile(r"\$\$?([^$]{1,2000}+)\$")
 
 
 def equation_symbols(latex: str) -> frozenset[str]:
-    """The Greek letters and subscripted symbols in a formula, as lower-case identifiers without underscores."""
+    """Returns the Greek letters and subscripted symbols in a formula, as lower-case identifiers without underscores."""
     plain = _ACCENTS.sub(r" \1 ", latex)
     greek = {name for name in _COMMAND.findall(plain) if name in _GREEK}
     subscripted = set()
@@ -28,10 +28,10 @@ def equation_symbols(latex: str) -> frozenset[str]:
 
 
 def inline_formulas(text: str) -> str:
-    """The formulas between dollar signs in a text, joined with spaces."""
+    """Returns the formulas between dollar signs in a text. Joins them with spaces."""
     return " ".join(_INLINE.findall(text))
 
 
 def normalized(identifier: str) -> str:
-    """Normalises an identifier for comparison: lower case, without underscores."""
+    """Normalises an identifier for comparison. Converts it to lower case and removes underscores."""
     return identifier.replace("_", "").lower()

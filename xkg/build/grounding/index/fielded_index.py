@@ -1,4 +1,5 @@
-"""BM25F search over documents with several fields, such as a repository's symbols or statement blocks."""
+"""Searches documents that have several fields with BM25F. A document is, for example, a symbol or a statement block of
+a repository."""
 
 import math
 from collections import Counter
@@ -8,21 +9,23 @@ from types import MappingProxyType
 from xkg.value import Value
 
 _K1 = 1.4
-_FEWEST = 20  # minimum number of documents assumed when estimating rarity
+_FEWEST = 20  # the minimum number of documents assumed when estimating rarity
 
 
 class FieldWeight(Value):
-    """`weight` is the weight of one occurrence in this field; `length` (0 to 1) is how strongly long fields are
-    penalised."""
+    """Contains the weight of a field. `weight` is the weight of one occurrence in the field. `length` (0 to 1)
+    determines how strongly long fields are penalised."""
 
     weight: float
     length: float
 
 
 class FieldedIndex:
-    """BM25F (Robertson, Zaragoza and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004) over
-    `documents` (id → field → stems). Document frequency is computed over the documents in `counted`, or over all
-    documents if it is None. `parts` are also searched, but do not affect the documents' scores."""
+    """Implements BM25F (Robertson, Zaragoza and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM
+    2004). `documents` maps id → field → stems.
+
+    Document frequency is computed over the documents in `counted`, or over all documents if it is None. `parts` are
+    also searched, but do not affect the documents' scores."""
 
     def __init__(
         self,
@@ -49,17 +52,18 @@ class FieldedIndex:
         self._counted = max(_FEWEST, len(documents) if counted is None else len(counted))
 
     def rarity(self, word: str) -> float:
-        """How rare a stem is, from 0 (in every document) to 1 (in none): the stem's inverse document frequency divided
-        by that of an unseen stem."""
+        """Returns the rarity of a stem, from 0 (in every document) to 1 (in none). The rarity is the stem's inverse
+        document frequency, divided by that of a stem that no document contains."""
         n = min(self._frequency[word], self._counted)
         return math.log((self._counted + 1) / (n + 0.5)) / math.log((self._counted + 1) / 0.5)
 
     def knows(self, word: str) -> bool:
-        """Whether any document contains the word."""
+        """Returns whether any document contains the word."""
         return word in self._postings
 
     def search(self, query: Mapping[str, float]) -> dict[str, float]:
-        """Scores the documents that contain any stem in `query` (stem → weight), best first, with ties in id order."""
+        """Scores the documents that contain any stem in `query`, best first. Documents with the same score are in id
+        order. `query` maps stems to weights."""
         scores: dict[str, float] = {}
         for word, weight in query.items():
             gain = weight * self.rarity(word)

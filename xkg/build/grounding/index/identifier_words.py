@@ -1,7 +1,7 @@
-"""Maps words in papers to names in code by stems, acronyms and abbreviations.
+"""Maps words in papers to names in code. Uses stems, acronyms and abbreviations.
 
-Prose uses "initialization" and "Direct Preference Optimization", for example, where code uses `init` and `dpo_loss`.
-The rules cover how programmers generally shorten words; there is no list of specific terms."""
+For example, a paper says "initialization" and "Direct Preference Optimization", but its code says `init` and
+`dpo_loss`. The rules describe how programmers generally shorten words. There is no list of specific terms."""
 
 import re
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Function words, and words that papers use for every technique. Neither kind helps to identify a technique.
+# These are function words, and words that papers use for every technique. Neither kind helps to identify a technique.
 _STOP = _set(
     """a about above after again all also although an and any are as at based be because been before being below between
     both but by can could did different do does doing during each either every first for from further given has have
@@ -40,7 +40,7 @@ def _stemmer() -> TextAnalyzer:
 
 @cache
 def stem(word: str) -> str:
-    """Stems a lower-case word with the English Snowball stemmer (Porter 2001). Words of up to two letters are
+    """Stems a lower-case word with the English Snowball stemmer (Porter 2001). Leaves words of up to two letters
     unchanged."""
     tokens = _stemmer().analyze(word) if len(word) > 2 else []
     return tokens[0] if len(tokens) == 1 else word
@@ -48,7 +48,7 @@ def stem(word: str) -> str:
 
 @cache
 def _segment_words(segment: str) -> tuple[str, ...]:
-    # Splitting `BaM`, `LoRALayer`, `GPT2` or `BBox` at case and digits leaves fragments, which are rejoined.
+    # Splitting `BaM`, `LoRALayer`, `GPT2` or `BBox` at case and digits leaves fragments, which are joined again.
     if not segment.isascii():
         return (segment.lower(),) if len(segment) > 1 else ()
     whole: list[str] = []
@@ -69,31 +69,31 @@ def _segment_words(segment: str) -> tuple[str, ...]:
 
 
 def words(text: str) -> list[str]:
-    """The lower-case words in identifiers or prose. Mixed-case acronyms are kept whole; single letters and numbers are
-    omitted."""
+    """Returns the lower-case words in identifiers or prose. Keeps mixed-case acronyms whole. Omits single letters and
+    numbers."""
     return [word for segment in _SEGMENT.findall(text) for word in _segment_words(segment)]
 
 
 def stems(text: str) -> list[str]:
-    """The stems of the words in `text`, in order."""
+    """Returns the stems of the words in `text`, in order."""
     return [stem(word) for word in words(text)]
 
 
 def content_stems(text: str) -> list[str]:
-    """`stems` without stop words."""
+    """Returns the stems of the words in `text` without stop words."""
     return [stem(word) for word in words(text) if word not in _STOP]
 
 
 def initials(text: str) -> set[str]:
-    """The initials of a phrase, with and without stop words, if there are two to six: bm and bam for "batch and
-    match"."""
+    """Returns the initials of a phrase, with and without stop words. For "batch and match", returns bm and bam. There
+    must be two to six initials."""
     parts = [part.lower() for part in re.findall(r"[^\W\d_]+", text)]
     content = [part for part in parts if part not in _STOP]
     return {name for run in (parts, content) if 2 <= len(name := "".join(part[0] for part in run)) <= 6}
 
 
 class Vocabulary:
-    """The stems in a repository's names, for lookup by words from the paper.
+    """Contains the stems in a repository's names. Words from a paper can be looked up among them.
 
     Code often shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or to its consonants
     (`ctrl`)."""
@@ -106,7 +106,8 @@ class Vocabulary:
         self._cache: dict[str, dict[str, float]] = {}
 
     def related(self, word: str) -> dict[str, float]:
-        """The repository's stems that may mean `word`, with a confidence for each (1 for the word itself)."""
+        """Returns the repository's stems that may mean `word`. Each has a confidence, which is 1 for the word
+        itself."""
         if word not in self._cache:
             self._cache[word] = {
                 known: confidence
@@ -121,7 +122,7 @@ def _likeness(word: str, known: str) -> float:
         return 1.0
     short, long = sorted((word, known), key=len)
     if long.startswith(short):
-        # `reg` means regular, but `in` or `re` could mean anything. Code rarely lengthens a word from the paper.
+        # `reg` means regular, but `in` or `re` could mean anything. Code rarely makes a word from the paper longer.
         if len(short) >= 5:
             return 0.85
         if len(short) >= 3 and short == known:

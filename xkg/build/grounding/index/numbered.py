@@ -1,4 +1,4 @@
-"""Turns references to equations and algorithms into search terms. A comment with "Eq. (8)", for example, refers to the
+"""Turns references to equations and algorithms into search terms. For example, a comment with "Eq. (8)" refers to the
 technique near equation 8 in the paper."""
 
 import re
@@ -15,8 +15,7 @@ _LONGEST_RANGE = 12
 
 
 def references(text: str) -> Iterator[str]:
-    """Yields the equations and algorithms that a text refers to, as `eq:8` or `alg:2`. A range of numbers is
-    expanded."""
+    """Yields the equations and algorithms that a text refers to, as `eq:8` or `alg:2`. Expands ranges of numbers."""
     for match in _REFERENCE.finditer(text):
         kind = "eq" if match["kind"][0] in "eE" else "alg"
         last = ""

@@ -1,4 +1,4 @@
-"""Indexes a repository's symbols as documents: their fields, a fielded BM25 index, and a short text for embedding."""
+"""Indexes a repository's symbols as documents. A document has fields for BM25F and a short text for embedding."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from xkg.build.grounding.index.identifier_words import Vocabulary, stem, stems, 
 from xkg.build.grounding.index.numbered import references
 from xkg.build.grounding.index.working_lines import made_attributes, working_ranges
 
-# Long bodies mention many unrelated words, but long names and docstrings are specific.
+# Long bodies mention many unrelated words. Long names and docstrings are specific.
 _FIELDS: Mapping[str, FieldWeight] = {
     "name": FieldWeight(weight=4.0, length=0.5),
     "joined": FieldWeight(weight=4.0, length=0.0),  # `ExtraGradient` is also indexed as "extragradient"
@@ -23,8 +23,8 @@ _FIELDS: Mapping[str, FieldWeight] = {
 }
 
 _BODY_CHARACTERS = 20_000
-_MOST_JOINED = 3  # words
-_MOST_EMBEDDED = 45  # words
+_MOST_JOINED = 3  # the maximum number of joined words
+_MOST_EMBEDDED = 45  # the maximum number of embedded words
 _LONG = 60  # lines; blocks in longer functions are indexed as documents, too
 _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*'),
@@ -34,14 +34,14 @@ _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
 
 _PACKAGING = frozenset({"setup.py", "conftest.py", "conf.py", "versioneer.py"})
 
-# Dunder methods that do a class's actual work; other dunder methods only support these.
+# These methods do a class's actual work. Other dunder methods only support them.
 FORWARD_METHODS = frozenset({"__call__", "forward"})
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A symbol in the search index, or the part of a symbol on lines `at`. `fields` maps field names to stems. `lines`
-    is the number of lines in the symbol, and `inner` is the number of lines in its members."""
+    """Represents a symbol in the search index, or the part of a symbol on lines `at`. `fields` maps field names to
+    stems. `lines` is the number of lines in the symbol. `inner` is the number of lines in its members."""
 
     source: SourceSymbol
     fields: Mapping[str, tuple[str, ...]]
@@ -68,23 +68,22 @@ class Entry:
 
     @property
     def is_script(self) -> bool:
-        """Whether this is a file with most of its code outside function and class definitions."""
+        """Returns whether this is a file whose code is mostly outside of functions and classes."""
         return self.kind == "module" and 2 * self.inner < self.lines
 
     @property
     def supports(self) -> bool:
-        """Whether this is a special method that only supports its class, such as `__init__`."""
+        """Returns whether this is a special method that only supports its class, such as `__init__`."""
         name = self.short_name
         return name.startswith("__") and name.endswith("__") and name not in FORWARD_METHODS
 
 
 class SymbolIndex(FieldedIndex):
-    """The symbols in a codebase that can implement something: functions, methods, classes and modules, but not
-    constants.
+    """Indexes the functions, methods, classes and modules in a codebase. Constants are not indexed.
 
     `titled` contains the stems of the repository's own name. Document frequency is computed only over outermost
-    functions and methods, because a class or module repeats its members' words, and a function repeats its inner
-    functions' words."""
+    functions and methods. A class or module repeats its members' words, and a function repeats its inner functions'
+    words."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.entries: dict[str, Entry] = {entry.id: entry for entry in _entries(codebase)}
@@ -97,24 +96,25 @@ class SymbolIndex(FieldedIndex):
         super().__init__(documents, _FIELDS, counted, parts)
 
     def search(self, query: Mapping[str, float]) -> dict[str, float]:
-        """Like `search_parts`, but returns only whole symbols."""
+        """Works like `search_parts`, but returns only whole symbols."""
         return {identity: score for identity, score in self.search_parts(query).items() if identity in self.entries}
 
     def search_parts(self, query: Mapping[str, float]) -> dict[str, float]:
-        """Scores for symbols and parts of symbols that contain any stem in `query` (stem → weight), best first."""
+        """Scores symbols and parts of symbols that contain any stem in `query`, best first. `query` maps stems to
+        weights."""
         return super().search(query)
 
     def document(self, identity: str) -> Entry:
-        """The symbol or part with this id, as returned by `search_parts`."""
+        """Returns the symbol or part with this id. `search_parts` returns such ids."""
         return self.entries.get(identity) or self.parts[identity]
 
     def symbol_of(self, identity: str) -> str:
-        """The id of the symbol that this document covers, in whole or in part."""
+        """Returns the id of the symbol that this document covers entirely or in part."""
         return self.document(identity).source.symbol.id
 
     def _repeats(self, entry: Entry) -> bool:
-        """Whether other documents also contain this symbol's words, as for a class or module with members, or an inner
-        function."""
+        """Returns whether other documents also contain this symbol's words. Other documents repeat the words of an
+        inner function, and of a class or module with members."""
         above = self.entries.get(entry.source.parent or "")
         inside = above is not None and above.kind in ("function", "method")
         return inside or (bool(entry.members) and entry.kind in ("class", "module"))
@@ -126,8 +126,10 @@ def _repository_name(repository: str) -> str:
 
 
 def rendering(entry: Entry) -> str:
-    """The text to embed for a symbol: its name as words, its docstring and comments, and the names it uses, up to 45
-    words. With twice as many words, embeddings were slower to compute and less discriminating."""
+    """Returns the text to embed for a symbol, which has up to 45 words. The text contains the symbol's name as words,
+    its docstring and comments, and the names that it uses.
+
+    With twice as many words, embeddings took longer to compute and distinguished symbols less well."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
     identifiers = " ".join(dict.fromkeys(words(strip_comments(entry.text, entry.language)[:2000])))
@@ -176,7 +178,7 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
 
 
 def _parts(entry: Entry) -> Iterable[Entry]:
-    """The blocks in a long function, or the attribute assignments in a constructor."""
+    """Yields the blocks in a long function, or the attribute assignments in a constructor."""
     if entry.kind not in ("function", "method"):
         return
     lines = entry.text.split("\n")
@@ -216,13 +218,13 @@ def _joined(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def strip_comments(text: str, language: LanguageName = "python") -> str:
-    """Removes comments and docstrings from the source. Other strings are kept because settings and messages can contain
+    """Removes comments and docstrings from the source. Keeps other strings, because settings and messages can contain
     names."""
     return _NOT_CODE[comment_mark(language)].sub("", text)
 
 
 def comments_of(text: str, language: LanguageName = "python") -> str:
-    """The comments and docstrings in the source as prose, without comment marks."""
+    """Returns the comments and docstrings in the source as prose. Removes comment marks."""
     found = _NOT_CODE[comment_mark(language)].findall(text)
     return " ".join(re.sub(r"[#/%*\"']+", " ", comment).strip() for comment in found)
 

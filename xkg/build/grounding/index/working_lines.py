@@ -1,6 +1,7 @@
-"""Finds a symbol's working lines: its lines without signatures, docstrings, comments, imports, logging and bookkeeping.
+"""Finds a symbol's working lines. Signatures, docstrings, comments, imports, logging and bookkeeping are not working
+lines.
 
-Lines are parsed as text, using brackets and indentation, so one implementation works for all languages."""
+Parses lines as text, by brackets and indentation, so the same implementation works for all languages."""
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -42,8 +43,8 @@ _NEUTRAL = re.compile(
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement on lines `first` to `last`, without its body. In `text`, comments are removed and each string is
-    replaced by `s`."""
+    """Represents a statement on lines `first` to `last`, without its body. In `text`, comments are removed, and `s`
+    replaces each string."""
 
     first: int
     last: int
@@ -54,11 +55,11 @@ class Statement:
 def working_ranges(
     lines: Sequence[str], first: int, last: int, *, mark: CommentMark, signed: Container[int] = ()
 ) -> list[tuple[int, int]]:
-    """The ranges of working lines within lines `first` to `last` (1-based, inclusive). `mark` is the string that starts
-    a comment. `signed` contains the line numbers on which signatures start."""
+    """Returns the ranges of working lines within lines `first` to `last` (1-based, inclusive). `mark` is the string
+    that starts a comment. `signed` contains the numbers of the lines on which signatures start."""
     found = list(statements(lines, first, min(last, len(lines)), mark=mark))
     states = [_state(statement.text) for statement in found]
-    if "working" not in states:  # recording a loop's results may be all that a function does
+    if "working" not in states:  # a function may do nothing but record a loop's results
         states = ["working" if state == "recording" else state for state in states]
     for at, statement in enumerate(found):
         if statement.first in signed:
@@ -67,7 +68,7 @@ def working_ranges(
         if found[at + 1].indent > found[at].indent and states[at] != "idle":
             states[at] = states[at + 1]
     runs: list[tuple[int, int]] = []
-    broken = True  # whether the next working statement starts a new range
+    broken = True  # True if the next working statement starts a new range
     for statement, state in zip(found, states, strict=True):
         if state == "working" and broken:
             runs.append((statement.first, statement.last))
@@ -78,8 +79,8 @@ def working_ranges(
 
 
 def made_attributes(lines: Sequence[str], *, mark: CommentMark) -> Iterator[tuple[int, int, str]]:
-    """Yields the first line, last line and attribute name of each statement in a constructor that creates an attribute,
-    such as `self.act = GELU()`."""
+    """Yields each statement in a constructor that creates an attribute, such as `self.act = GELU()`. Each item contains
+    the first line, the last line and the attribute's name."""
     for statement in statements(lines, 1, len(lines), mark=mark):
         made = re.match(r"(?:self|this)(?:\.|->)(\w+)\s*+=\s*+(?:new\s+)?[\w.]++\(", statement.text)
         if made:
@@ -118,8 +119,8 @@ def statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark
 
 
 def _bare(line: str, inside: str, *, mark: CommentMark) -> tuple[str, str]:
-    """Returns a line without comments and with each string replaced by `s`. If a string or comment is still open at the
-    end of the line, its closing mark is also returned."""
+    """Returns a line without comments and with `s` in place of each string. Also returns the closing mark if a string
+    or comment is still open at the end of the line."""
     text = ""
     while True:
         if inside:

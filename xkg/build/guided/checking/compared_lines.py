@@ -1,4 +1,4 @@
-"""Removes lines that a prompt already shows elsewhere."""
+"""Removes lines from a prompt that the prompt already shows elsewhere."""
 
 import difflib
 import re
@@ -9,16 +9,16 @@ from xkg.build.slicing.docstrings import with_first_lines_of_docstrings
 
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NOT_SHOWN = "# --- left out for room"
-# Replacing a shorter run of lines would not save enough space.
+# Replacing a shorter run of lines would save too little space.
 _SHORTEST_RUN = 5
 _MOST_LINES = 4_000
-_MOST_CODE = 52_100  # bytes for lines, module and test together
+_MOST_CODE = 52_100  # the maximum bytes for the lines, module and test together
 _CUT = "\n… (cut)"
 
 
 def compared_lines(draft: Draft, test: str = "") -> str:
-    """Returns the source lines for a draft's own statements, without lines that its module repeats. The result is
-    shortened to fit into a prompt together with the module and the test."""
+    """Returns the source lines for a draft's own statements, without lines that its module repeats. Shortens the result
+    so that it fits into a prompt together with the module and the test."""
     lines = unrepeated(draft.own_excerpt or draft.excerpt, draft.implementation, "the module")
     room = _MOST_CODE - sum(len(text.encode("utf-8", "replace")) for text in (draft.implementation, test))
     data = lines.encode("utf-8", "replace")
@@ -26,9 +26,10 @@ def compared_lines(draft: Draft, test: str = "") -> str:
 
 
 def unrepeated(text: str, known: str, source: str) -> str:
-    """Returns the text without the signatures of omitted code, and with docstrings cut to their first line. Five or
-    more consecutive lines that also occur in `known` (apart from indentation) are replaced by the first line and a
-    comment such as `# … 4 lines of the code, to "return x"`. `source` is the name for `known` in such comments."""
+    """Returns the text without the signatures of omitted code, and with docstrings cut to their first line.
+
+    Five or more consecutive lines that also occur in `known` are replaced by the first line and a comment, such as `# …
+    4 lines of the code, to "return x"`. Indentation does not matter. In the comments, `known` is called `source`."""
     parts = _PART.split(text)
     text = with_first_lines_of_docstrings("".join(part for part in parts if not part.startswith(_NOT_SHOWN)))
     lines, others = text.rstrip("\n").split("\n"), with_first_lines_of_docstrings(known).split("\n")
@@ -37,7 +38,7 @@ def unrepeated(text: str, known: str, source: str) -> str:
     matcher = difflib.SequenceMatcher(None, _with_steps(lines), _with_steps(others), autojunk=False)
     for at, there, length in reversed(matcher.get_matching_blocks()):
         if at and there and lines[at - 1].strip() == others[there - 1].strip():
-            at, length = at - 1, length + 1  # the first line of a run may be indented differently
+            at, length = at - 1, length + 1  # the first line of a run may have a different indentation
         if length >= _SHORTEST_RUN:
             margin, last = lines[at][: _indentation(lines[at])], lines[at + length - 1].strip()
             lines[at + 1 : at + length] = [f'{margin}# … {length - 1} lines of {source}, to "{last}"']
@@ -45,7 +46,7 @@ def unrepeated(text: str, known: str, source: str) -> str:
 
 
 def _with_steps(lines: Sequence[str]) -> list[tuple[str, int]]:
-    """Returns the lines without indentation, with the change in indentation since the previous line."""
+    """Returns each line without its indentation, together with the change in indentation since the previous line."""
     found, before = list[tuple[str, int]](), 0
     for line in lines:
         after = _indentation(line) if line.strip() else before

@@ -1,4 +1,5 @@
-"""Separates a draft's module from the code of its components, and adds the components that it calls after a repair."""
+"""Separates a draft's module from the code of its components. Adds the components that the module calls after a
+repair."""
 
 import ast
 import re
@@ -15,20 +16,20 @@ _EMPTY_SECTION = re.compile(r"^# --- new\n\s*+(?=# --- component: )", re.MULTILI
 
 
 def own_module(draft: Draft) -> str:
-    """Returns the module without the code for its proven components. Lines that differ from the components' code are
-    kept."""
+    """Returns the module without the code of its proven components. Keeps lines that differ from the components'
+    code."""
     return _EMPTY.sub("", _without(draft.implementation, [c.implementation for c in draft.components if c.proven]))
 
 
 def editable_module(draft: Draft) -> str:
-    """Returns the module as shown to the model for edits: proven components appear only as signatures, in comments."""
+    """Returns the module that a model may edit. Proven components appear only as signatures, in comments."""
     proven = [component.part for component in draft.components if component.proven]
     heads = "".join(f"# {line}\n" for line in interfaces(proven).splitlines() if line)
     return f"# These parts are proven and not shown:\n{heads}\n{own_module(draft)}" if heads else draft.implementation
 
 
 def own_code(draft: Draft) -> str:
-    """Returns the module without the code of its components, as its author wrote it."""
+    """Returns the module without the code of its components, as the model wrote it."""
     return _HEADING.sub("", _without(draft.implementation, [c.implementation for c in draft.components]))
 
 
@@ -39,14 +40,14 @@ def _without(module: str, components: Sequence[str]) -> str:
 
 
 def callable_components(draft: Draft) -> str:
-    """Returns the code or signatures of the components that a draft could call but does not call, or '' if there are no
-    such components."""
+    """Returns the code or signatures of the components that a draft could call but does not. Returns '' if there are
+    none."""
     return rendered([each.part for each in draft.ready]) if draft.ready else ""
 
 
 def with_called_components(draft: Draft) -> Draft:
-    """Adds the definitions of components that a draft's module calls but does not contain. Returns the draft unchanged
-    if there are no such components, or if the definitions do not fit together."""
+    """Adds the definitions of components that a draft's module calls but does not contain. If no definitions are
+    missing, or if they do not fit together, returns the draft unchanged."""
     parts = (*draft.components, *draft.ready)
     composed = compose(draft.implementation, [each.part for each in parts])
     if composed.problem or not composed.used:
@@ -65,8 +66,8 @@ def with_called_components(draft: Draft) -> Draft:
 
 
 def uncalled(composed: Composed, parts: Sequence[Part]) -> list[int]:
-    """Returns the indices of the parts that do not contribute a public definition to a composed module. A definition
-    shared by two parts counts for both."""
+    """Returns the indices of the parts that contribute no public definition to a composed module. A definition shared
+    by two parts counts for both."""
     return [i for i, part in enumerate(parts) if i not in composed.used and not _shares(part.source, composed.source)]
 
 

@@ -1,5 +1,5 @@
-"""A model's edits to a draft. Each edit contains only the text to replace and its replacement, which keeps answers
-short."""
+"""Applies a model's edits to a draft. To keep answers short, each edit contains only the text to replace and its
+replacement."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -10,7 +10,7 @@ from xkg.llm.client import AnswerType
 
 
 # `search` is text that occurs exactly once in the file. If `search` is empty, `replace` is the whole new file. (This is
-# a comment because a docstring on an answer type would be sent with every question, and the prompt already explains the
+# a comment because the docstring of an answer type would be sent with every question. The prompt already explains the
 # fields.)
 class Edit(AnswerType):
     file: Literal["implementation", "test", "documentation"]
@@ -25,12 +25,14 @@ class Repair(AnswerType):
 
 
 class EditError(ValueError):
-    """Raised if an edit does not fit the draft. The exception message is written for the model."""
+    """Raised if an edit does not fit the draft. The message is written for the model."""
 
 
 def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
-    """Applies the edits in order, and returns the draft with the components that its module now calls. If the module
-    changes, the author's remarks are dropped. Raises `EditError` if a search text does not occur exactly once."""
+    """Applies the edits in order. Returns the draft with the components that its module now calls. Drops the author's
+    remarks if the module changes.
+
+    Raises `EditError` if a search text does not occur exactly once."""
     texts = {"implementation": draft.implementation, "test": draft.test, "documentation": draft.documentation}
     for n, edit in enumerate(edits, 1):
         text = texts[edit.file]

@@ -1,4 +1,4 @@
-"""Checks whether a draft's test can fail and whether its module follows the sources. Each draft is repaired at most
+"""Checks whether a draft's test can fail and whether its module follows the sources. Repairs each draft at most
 once."""
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,9 @@ from xkg.value import Value
 
 
 class Checked(Value):
-    """The result of the checks. `evidence` is stored on the code node; if the draft was repaired, it starts with the
-    first run. `refused` counts repairs that the guard rejected, and `failed` says why a check has no answer."""
+    """Contains the result of checking a draft. `evidence` is stored on the code node. If the draft was repaired,
+    `evidence` starts with the first run. `refused` counts repairs that the guard rejected, and `failed` explains why a
+    check has no answer."""
 
     draft: Draft
     evidence: tuple[Evidence, ...]
@@ -38,7 +39,7 @@ class Checked(Value):
 
 
 def proved(draft: Draft, trial: Trial, ask: Ask) -> Debugged:
-    """Returns the debugged draft. A test that proves too little is strengthened once."""
+    """Debugs a draft and returns the result. Strengthens a test once if it proves too little."""
     state = debug(draft, trial, ask)
     return strengthen(state, trial, ask) if state.passed else state
 
@@ -53,9 +54,10 @@ def check(
     jobs: int = 1,
 ) -> list[Checked]:
     """Checks drafts, `jobs` at a time. A single question covers all proven drafts. This question begins with the same
-    text as the question that produced the drafts (`shared`), and the model may look at other places in the codebase.
-    Drafts that are not faithful are revised once, and the review of a revision sees only the changes. Composites then
-    use their components' revised code.
+    text as the question that produced the drafts (`shared`). The model may look at other places in the codebase.
+
+    Drafts that are not faithful are revised once. The review of a revision sees only the changes. Composites then use
+    the revised code of their components.
 
     If the model gives no usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like
     `ask`, and every error raised by `trial`."""
@@ -73,7 +75,8 @@ def check(
 
 
 def _refreshed(state: Debugged, done: Mapping[str, Checked], trial: Trial) -> Debugged:
-    """Returns the draft with its components' current code, or unchanged if its test would then prove less."""
+    """Returns the draft with its components' current code. If its test would then prove less, returns the draft
+    unchanged."""
     draft = state.draft
     new = {c.name: done[c.name].draft.implementation for c in draft.components if c.name in done}
     if all(new.get(c.name, c.implementation) == c.implementation for c in draft.components):
@@ -119,8 +122,7 @@ def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
 
 def revise(state: Debugged, fidelity: Fidelity, trial: Trial, ask: Ask) -> Debugged:
     """Returns the draft after one revision based on the findings, followed by debugging in the remaining rounds. The
-    revised draft is not always better. If the model gives no usable answer, the draft is unchanged and `failed` is
-    set."""
+    revised draft may be worse. If the model gives no usable answer, the draft is unchanged and `failed` is set."""
     draft = state.draft
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
@@ -149,9 +151,10 @@ def _is_proven(state: Debugged) -> bool:
 def _review(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """For each draft, returns the draft with the source lines opened during its review, the fidelity, and the reason if
-    the model returned no review. Fidelity is None if there are no source lines, and contains only a share if the code
-    is not proven."""
+    """Returns three values for each draft: the draft with the source lines opened during its review, its fidelity, and
+    the reason if the model returned no review.
+
+    The fidelity is None if there are no source lines. The fidelity contains only a share if the code is not proven."""
     found: list[tuple[Debugged, Fidelity | None, str | None]] = [
         (state, Fidelity(share=_share(state.draft)) if _has_source_lines(state.draft) else None, None)
         for state in states
@@ -165,7 +168,7 @@ def _review(
 def _answered(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """Returns the review of proven drafts. If there is no usable answer, asks again in two questions, each about half
+    """Returns the reviews of proven drafts. If there is no usable answer, asks two questions that each cover about half
     of the drafts."""
     if not states:
         return []

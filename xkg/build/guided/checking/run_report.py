@@ -1,4 +1,4 @@
-"""Describes a run briefly for a repair prompt, without details that vary between runs."""
+"""Describes a run briefly for a repair prompt. Omits details that vary from run to run."""
 
 import re
 
@@ -18,8 +18,8 @@ _FOLDER = re.compile(r"/(?:tmp|scratch|var/tmp|work|run)/[\w./@+-]*")
 
 
 def report(proof: Proof) -> str:
-    """Returns a draft's failure, described for a prompt: cause, last frames in its own code, error. The result has at
-    most `LONGEST` characters."""
+    """Describes a draft's failure for a prompt, in at most `LONGEST` characters. The description contains the cause,
+    the last frames in the draft's own code, and the error."""
     evidence = proof.evidence
     lines = [f"{proof.cause.value}: {steady(evidence.reason or 'no reason was given')}"]
     printed = _trimmed(steady(evidence.output_end))
@@ -30,7 +30,7 @@ def report(proof: Proof) -> str:
 
 
 def steady(text: str) -> str:
-    """Returns the text without addresses, scratch folders, durations, times and process ids."""
+    """Removes addresses, scratch folders, durations, times and process ids from the text."""
     text = _SCRATCH.sub("", text)
     text = _STANDARD.sub("", text)
     text = _FOLDER.sub("…", text)

@@ -22,13 +22,14 @@ _SLOW_SECONDS = 3.0
 
 
 def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """Returns the draft with a stronger test if the new test proves more; otherwise, returns the draft unchanged. A
-    stronger test is requested only if the current test proves nothing or misses the removal of a statement. Statements
-    that merely convert a value do not count.
+    """Returns the draft with a stronger test if that test proves more. Otherwise, returns the draft unchanged.
+
+    A stronger test is requested only if the current test proves nothing or does not detect the removal of a statement.
+    Statements that only convert a value do not count.
 
     The model may only add or strengthen assertions, not change the implementation. A new test that fails is debugged in
-    the remaining `rounds`, since either the code or the test may be wrong. `failed` is set if the model gives no usable
-    answer."""
+    the remaining `rounds`, because either the code or the test may be wrong. `failed` is set if the model gives no
+    usable answer."""
     draft = state.draft
     proven = state.proof.cause is Cause.PASSES and not _statements_left_out(draft.implementation, state.proof.evidence)
     if proven or state.proof.cause not in (Cause.PROVES_NOTHING, Cause.NOT_SETTLED, Cause.PASSES):
@@ -48,7 +49,7 @@ def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS)
 
 
 def better_of(state: Debugged, after: Debugged) -> Debugged:
-    """Returns the better of a draft and its revision, with the combined counts."""
+    """Returns the better of a draft and its revision. Combines their counts."""
     both = with_counts(state, after)
     if proof_rank(after.proof) > proof_rank(state.proof):
         return both
@@ -56,7 +57,7 @@ def better_of(state: Debugged, after: Debugged) -> Debugged:
 
 
 def with_counts(state: Debugged, after: Debugged) -> Debugged:
-    """Returns `after`, the result of one change to `state`, with the combined counts."""
+    """Returns `after`, the result of one change to `state`, with the counts of both."""
     return after.model_copy(
         update={
             "first": state.first,
@@ -69,13 +70,13 @@ def with_counts(state: Debugged, after: Debugged) -> Debugged:
 
 
 def proof_rank(proof: Proof) -> tuple[int, float]:
-    """Returns a sort key for proofs: the level, then the fraction of mutants that the test detects."""
+    """Returns a sort key for proofs. Compares the level, then the fraction of mutants that the test detects."""
     return proof.evidence.level.rank, proof.evidence.mutation_score or 0.0
 
 
 def _statements_left_out(implementation: str, evidence: Evidence) -> bool:
-    """Whether a surviving mutant removes a statement. Conversions such as `x = np.array(x)` are ignored, because a test
-    that passes arrays cannot detect them."""
+    """Returns whether an undetected mutant removes a statement. Ignores conversions such as `x = np.array(x)`, because
+    a test that passes arrays cannot detect their removal."""
     lines = {s.line for s in evidence.survivors if s.change.endswith(STATEMENT_LEFT_OUT)}
     tree = parse_ast(implementation) if lines else None
     conversions = {
@@ -87,8 +88,8 @@ def _statements_left_out(implementation: str, evidence: Evidence) -> bool:
 
 
 def only_defaults(draft: Draft) -> list[str]:
-    """Returns the optional parameters in the draft's own public API that the test never sets, as `function(parameter)`,
-    in order."""
+    """Returns the optional parameters of the draft's own public API that the test never sets. Each is written as
+    `function(parameter)`, in order."""
     module, test = parse_ast(draft.implementation), parse_ast(draft.test)
     if module is None or test is None:
         return []
@@ -111,7 +112,7 @@ def only_defaults(draft: Draft) -> list[str]:
 
 
 def _public_functions(module: ast.Module) -> Iterator[tuple[str, ast.FunctionDef, int]]:
-    """Yields the name used to call each function, the function, and its number of implicit arguments (`self`)."""
+    """Yields each public function, with the name used to call it and its number of implicit arguments (`self`)."""
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             yield node.name, node, 0
@@ -131,7 +132,7 @@ def _gives(call: ast.Call, parameter: str, order: Sequence[str]) -> bool:
 
 
 def unnoticed(implementation: str, evidence: Evidence) -> str:
-    """Returns the changes that a test did not detect, one per line, with the affected lines of code."""
+    """Returns the changes that a test did not detect, one per line. Each line contains the affected code."""
     lines = implementation.splitlines()
 
     def code_line(number: int) -> str:

@@ -1,4 +1,4 @@
-"""Statically checks a module and its test, with messages for the model that wrote this code."""
+"""Checks a module and its test without running them. The messages are written for the model that wrote the code."""
 
 import ast
 import sys
@@ -11,7 +11,7 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.sandbox.evidence.tampering import bound_names
 
-# Modules that are not part of a method's own code.
+# Packages that are not part of a method's own code.
 PLUMBING = frozenset(
     "argparse absl click fire hydra matplotlib ml_collections omegaconf seaborn tensorboard tensorboardX tqdm "
     "unittest pytest wandb".split()
@@ -27,7 +27,7 @@ _FILE_CALLS = frozenset(
 
 
 def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str]:
-    """Yields the faults in an implementation. `allowed` are the packages that may be imported in addition to the
+    """Yields the faults in an implementation. `allowed` lists the packages that may be imported in addition to the
     standard library."""
     parsed = check_parsed(source)
     if parsed.level is Level.NONE:
@@ -44,7 +44,7 @@ def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str
 
 
 def script_faults(test: str, implementation: str, allowed: Collection[str]) -> Iterator[str]:
-    """Yields the faults in a test, given an implementation that parses."""
+    """Yields the faults in a test. The implementation must parse."""
     parsed = check_parsed(test)
     if parsed.level is Level.NONE:
         advice = f"{parsed.reason}; import the code under test from implementation" if parsed.reason else ""
@@ -123,13 +123,14 @@ def _is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _is_base(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether the function is a method that subclasses must override."""
+    """Returns whether the function is a method that subclasses must override."""
     arguments = [*function.args.posonlyargs, *function.args.args]
     return bool(arguments) and arguments[0].arg == "self"
 
 
 def _imported_from_implementation(tree: ast.Module) -> tuple[set[str], bool]:
-    """Returns the names imported from the implementation, and whether the implementation itself is imported."""
+    """Returns the names imported from the implementation. Also returns whether the implementation itself is
+    imported."""
     names: set[str] = set()
     whole = False
     for node in ast.walk(tree):
@@ -142,7 +143,7 @@ def _imported_from_implementation(tree: ast.Module) -> tuple[set[str], bool]:
 
 
 def _asserts(node: ast.AST) -> bool:
-    """Whether an assertion checks a value, unlike `assert True`."""
+    """Returns whether an assertion checks a value. For example, `assert True` does not check a value."""
     if isinstance(node, ast.Assert):
         return any(isinstance(inner, ast.Name | ast.Attribute | ast.Call) for inner in ast.walk(node.test))
     if isinstance(node, ast.Call):

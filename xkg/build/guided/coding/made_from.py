@@ -1,4 +1,4 @@
-"""Finds out which of the symbols that a module's author saw were used to write the module."""
+"""Determines which symbols an author used to write a module, among the symbols that the author saw."""
 
 import ast
 import re
@@ -9,14 +9,14 @@ from xkg.build.code.languages.python import parse_ast
 from xkg.build.similarity.fidelity import unmatched
 from xkg.build.similarity.statements import statements
 
-# The minimum fraction of a symbol's statements with a counterpart in the module; a single statement may match by
+# The minimum fraction of a symbol's statements that need a counterpart in the module. A single statement may match by
 # chance.
 _LEAST_SHARE = 0.34
 
 
 def made_from(implementation: str, best: str, sources: Sequence[str], codebase: Codebase) -> tuple[str, ...]:
-    """Returns the ids in `sources`, in order, of symbols whose statements, or at least whose names, occur in the
-    implementation. The `best` place is always included."""
+    """Returns the ids in `sources` of the symbols that were used to write the implementation, in order. Statements or
+    at least the names of these symbols occur in the implementation. Always includes the `best` place."""
     symbols = codebase.symbols()
     names = _names(implementation)
 

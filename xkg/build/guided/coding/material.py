@@ -1,5 +1,5 @@
-"""Collects the code from which a language model implements a technique: slices of the repository, or unchanged
-files."""
+"""Collects the code from which a language model implements a technique. The code consists of slices of the repository,
+or of unchanged files."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,24 +14,24 @@ from xkg.build.slicing.slice import Slice, slice_symbols
 from xkg.model import LineRange, Symbol
 
 MAX_BYTES = 52_100
-# Maximum bytes of located symbols to show. The best place is always shown. Symbols beyond the limit are listed by name
-# only.
+# The maximum bytes of located symbols to show. The best place is always shown. Symbols beyond the limit are listed by
+# name only.
 MOST_LOCATED = 24_000
-# Maximum bytes of located symbols and their dependencies, with shortened docstrings. If the located symbols are longer,
-# their dependencies may add up to `_BESIDE` bytes. The model can open any code that is left out.
+# The maximum bytes of located symbols and their dependencies, with shortened docstrings. If the located symbols are
+# longer, their dependencies may add up to `_BESIDE` bytes. The model can open any omitted code.
 _MOST_NEEDED = 20_000
 _BESIDE = 6_000
 _MOST_LINES = 1_500
-# A file that cannot be sliced is shown in full up to this size.
+# A file that cannot be sliced is shown in full if it is no larger than this.
 _SHORT_FILE = 12_000
 _MOST_OUTLINED = 3_000
 
 
 @dataclass(frozen=True)
 class Material:
-    """The code shown to the model, as text in `code`. `used` are the located symbols in the code; `sources` adds the
-    dependencies of these symbols. `packages` are third-party imports. `remarks` describe special circumstances, one per
-    line."""
+    """Contains the code shown to the model. `code` is its text. `used` contains the located symbols in the code, and
+    `sources` also contains their dependencies. `packages` contains third-party imports. `remarks` describes special
+    circumstances, one per line."""
 
     code: str
     used: tuple[str, ...]
@@ -46,10 +46,13 @@ def material(
     lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
     ready: Mapping[str, str] = MappingProxyType({}),
 ) -> Material:
-    """Collects the located symbols, best first, and their dependencies, nearest first, in at most 52,100 bytes. Symbols
-    that do not fit are listed at the end of the code; for dependencies, the list includes signatures. If `lines` are
-    given for a located file, only these lines and their dependencies are shown. Symbols in `ready` are only mentioned
-    in a remark; `ready` maps each symbol's id to the name of the component written from that symbol."""
+    """Collects the located symbols, best first, and their dependencies, nearest first, in at most 52,100 bytes.
+
+    Symbols that do not fit are listed at the end of the code, dependencies with their signatures. If `lines` are given
+    for a located file, only these lines and their dependencies are shown.
+
+    `ready` maps the ids of symbols to the components that were written from them. Such symbols are only mentioned in a
+    remark."""
     symbols = codebase.symbols()
     used, refused, left_out = list[str](), dict[str, str](), list[str]()
     room = MOST_LOCATED
@@ -104,8 +107,8 @@ def material(
 
 
 def located_size(codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]]) -> int:
-    """Returns the size of located symbols in bytes, or the size of a whole question if the best symbol cannot be
-    sliced."""
+    """Returns the size of located symbols in bytes. If the best symbol cannot be sliced, returns the size of a whole
+    question."""
     if slice_symbols(codebase, located[:1]).refused:
         return MOST_LOCATED
     return sum(_wanted_size(codebase, codebase.symbols()[each].symbol, lines.get(each, ())) for each in located)
@@ -114,14 +117,14 @@ def located_size(codebase: Codebase, located: Sequence[str], lines: Mapping[str,
 def narrowed(
     codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]]
 ) -> dict[str, Sequence[LineRange]]:
-    """Returns the lines to show for files that need not be shown in full. Functions, methods and classes are shown in
-    full."""
+    """Returns the lines to show for each file that need not be shown in full. Functions, methods and classes are shown
+    in full."""
     symbols = codebase.symbols()
     return {each: lines[each] for each in located if each in lines and symbols[each].symbol.kind == "module"}
 
 
 def _is_shown(codebase: Codebase, cut: Slice, identity: str) -> bool:
-    """Whether a slice contains a symbol, by itself or inside a function or class."""
+    """Returns whether a slice contains a symbol, either directly or inside a function or class."""
     symbols = codebase.symbols()
     symbol = symbols[identity].symbol
     outer = (symbols[each].symbol for each in cut.derived_from if symbols[each].symbol.kind != "module")
@@ -130,7 +133,7 @@ def _is_shown(codebase: Codebase, cut: Slice, identity: str) -> bool:
 
 
 def _wanted_size(codebase: Codebase, symbol: Symbol, lines: Sequence[LineRange]) -> int:
-    """Returns the size in bytes of a symbol or, if `lines` are given, of these lines."""
+    """Returns the size of a symbol in bytes. If `lines` are given, only they count."""
     text = codebase.source(symbol)
     if not lines:
         return _size(text)
@@ -143,7 +146,7 @@ def _contains(outer: Symbol, inner: Symbol) -> bool:
 
 
 def _verbatim(codebase: Codebase, symbols: Sequence[Symbol]) -> Iterator[str]:
-    """Yields the unchanged lines of symbols that cannot be sliced; short files are included in full."""
+    """Yields the unchanged lines of symbols that cannot be sliced. Includes short files in full."""
     shown: set[str] = set()
     for symbol in symbols:
         module = codebase.module(symbol)
@@ -157,7 +160,7 @@ def _verbatim(codebase: Codebase, symbols: Sequence[Symbol]) -> Iterator[str]:
 
 
 def _imported(codebase: Codebase, symbols: Sequence[Symbol]) -> set[str]:
-    """Returns the third-party packages that the files of symbols import, if they are in Python."""
+    """Returns the third-party packages that these symbols' Python files import."""
     modules = [module for module in map(codebase.module, symbols) if module.language == "python"]
     tops = {i.module.partition(".")[0] for m in modules for i in m.imports if i.target is None}
     return tops - sys.stdlib_module_names - {""}
@@ -177,8 +180,8 @@ def _named(outlines: Sequence[str], places: Sequence[Symbol]) -> str:
 def _fitting_slice(
     codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]], ready: Sequence[str]
 ) -> Slice:
-    """Returns the slice of these symbols. Dependencies are dropped if the slice would be too long. Docstrings of
-    dependencies, and of symbols of which only some `lines` are shown, are shortened."""
+    """Returns the slice of these symbols. Drops dependencies if the slice would be too long. Shortens the docstrings of
+    dependencies, and of symbols of which only some `lines` are shown."""
     vendored = vendored_folders(codebase)
 
     def outlined(path: str) -> bool:
@@ -207,7 +210,7 @@ def _size(text: str) -> int:
 
 
 def _head(text: str) -> str:
-    """Returns the text up to the last complete line within the limit."""
+    """Returns the text up to the last complete line that fits within the limit."""
     if _size(text) <= MAX_BYTES:
         return text
     start = text.encode("utf-8", "surrogatepass")[:MAX_BYTES].decode("utf-8", "ignore")

@@ -1,4 +1,4 @@
-"""Writes, debugs and checks the code for a paper's techniques, components before composites."""
+"""Writes, debugs and checks the code for a paper's techniques. Components come before composites."""
 
 import re
 import sys
@@ -30,19 +30,22 @@ PROMPTS = ("modularize", "repair", "strengthen", "fidelity", "revise", "recheck"
 
 
 class Model(Protocol):
-    """The language model for the guided stages."""
+    """The language model that the guided stages use."""
 
     def for_paper(self, paper: str) -> Ask: ...
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
-        """Returns everything that determines the answers to these prompts, apart from the inputs, as JSON values."""
+        """Returns everything that determines the answers to these prompts, except the inputs. The values are JSON
+        values."""
         ...
 
 
 class Coded(Value):
-    """The result for one technique: `code`, with the symbols and lines that the code was written from, or the `reason`
-    why there is no code. `failed` is the reason why the model failed, and `first` is the level that the first run
-    reached. `repairs` counts the applied repairs, and `refused` the rejected ones. `final` is False if another run may
-    reach a higher level."""
+    """Contains the result for one technique. The result is either `code`, with the symbols and lines that the code was
+    written from, or the `reason` why there is no code.
+
+    `failed` explains why the model failed, and `first` is the level that the first run reached. `repairs` counts the
+    repairs that were applied, and `refused` counts the rejected repairs. `final` is False if another run may reach a
+    higher level."""
 
     technique: str
     code: Code | None = None
@@ -64,10 +67,11 @@ class Coded(Value):
 
 @dataclass(frozen=True)
 class CodingContext:
-    """The context shared by all techniques; `jobs` techniques are processed at a time. `why` maps techniques to the
-    reason for their location, and `lines` maps them to the relevant lines in symbols that also do other things. `runs`
-    is true if this machine can run code. If the machine cannot run code, or if the build is only planned, `trials` is
-    None and the highest level is `parsed`."""
+    """Contains the context that all techniques share. `jobs` techniques are processed at a time.
+
+    `why` maps techniques to the reason for their location. `lines` maps them to the relevant lines in symbols that also
+    do other things. `runs` is True if this machine can run code. If it cannot, or if the build is only planned,
+    `trials` is None and the highest level is `parsed`."""
 
     folder: Path
     settings: Settings
@@ -88,14 +92,15 @@ def code_techniques(
     progress: Callable[[int, int, str], None],
     begun: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Coded], LanguageModelError | None]:
-    """Returns the code for every technique in `located` (technique → symbols, best first), keyed by technique. If an
-    error left some techniques without code, that error is also returned. `progress` is called for each finished
-    technique with the number done, the total and the name; `begun` is called with a technique's name when work on that
-    technique begins.
+    """Returns the code for every technique in `located`, keyed by technique. `located` maps each technique to its
+    symbols, best first. If an error left some techniques without code, also returns that error.
+
+    `begun` is called with a technique's name when work on the technique begins. `progress` is called for each finished
+    technique with the number done, the total and the name.
 
     One question asks for the code for several techniques, and another question asks for a review of this code. A
-    composite comes after its components and the other techniques that its definition mentions, in the same or a later
-    question. Finished techniques are stored in the context's folder. Raises anything that `Trials` raises."""
+    question for a composite never comes before the questions for its components and for the other techniques that its
+    definition mentions. Finished techniques are stored in the context's folder. Raises the same errors as `Trials`."""
     planned = _Plan(techniques, located, context)
     names = {t.id: t.name for t in techniques}
     done: dict[str, Coded] = {}
@@ -145,7 +150,8 @@ def code_techniques(
 
 
 class _Plan:
-    """The order of techniques (ids), components first, and the techniques that each technique needs."""
+    """Determines the order in which techniques are processed, with components first. Also contains the techniques that
+    each technique needs."""
 
     def __init__(
         self, techniques: Sequence[Technique], located: Mapping[str, Sequence[str]], context: CodingContext
@@ -163,7 +169,7 @@ class _Plan:
                 self._follow(technique.id)
 
     def _follow(self, identity: str) -> None:
-        """Adds a technique to the order, right after the techniques that it needs, so that all of them share a
+        """Adds a technique to the order, directly after the techniques that it needs, so that all of them share a
         question."""
         if identity in self.order:
             return
@@ -173,7 +179,7 @@ class _Plan:
         self.order.append(identity)
 
     def task(self, identity: str, done: Mapping[str, Coded], group: Sequence[str] = ()) -> Task:
-        """Returns the task for a technique; other techniques in `group` may also be its components."""
+        """Returns the task for a technique. Other techniques in `group` may also be its components."""
         technique, context = self._by_id[identity], self._context
         children = [t for t in self._techniques if t.parent == identity]
         beside = [self._by_id[other] for other in self._beside[identity]]
@@ -216,7 +222,7 @@ class _Plan:
 
 
 def _component(technique: Technique, coded: Coded) -> Component | None:
-    """Returns a technique's code if the code runs and was not judged to do something else."""
+    """Returns a technique's code if it runs and the review did not find that it does something else."""
     code = coded.code
     fidelity = code.evidence[-1].fidelity if code and code.evidence else None
     is_unrelated = fidelity is not None and fidelity.unrelated is not None
@@ -234,7 +240,6 @@ def _component(technique: Technique, coded: Coded) -> Component | None:
 
 
 def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str]:
-    """Returns a technique's ancestors, nearest first."""
     found: list[str] = []
     parent = technique.parent
     while parent is not None and parent in by_id and parent not in found:
@@ -244,8 +249,8 @@ def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str
 
 
 def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Maps each technique to the techniques elsewhere in the hierarchy that its definition mentions and its code may
-    use. The result contains no dependency cycles."""
+    """Maps each technique to the techniques that its definition mentions and that its code may use. These techniques
+    come from elsewhere in the hierarchy. The result contains no dependency cycles."""
     needs = {each: set(others) for each, others in below.items()}
 
     def reached(identity: str) -> set[str]:
@@ -268,7 +273,7 @@ def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str
 
 
 def _is_named(name: str, definition: str) -> bool:
-    """Whether a definition contains the name, word for word."""
+    """Returns whether a definition contains the name word for word."""
     literal = re.escape(" ".join(name.split()).casefold())
     return re.search(rf"(?<!\w){literal}(?!\w)", " ".join(definition.split()).casefold()) is not None
 
@@ -278,7 +283,7 @@ def _folder(task: Task, context: CodingContext) -> Path:
 
 
 def _key(task: Task, context: CodingContext) -> str:
-    """Returns everything that determines a technique's code, except the techniques that share its questions."""
+    """Returns a key for everything that determines a technique's code, except the other techniques in its questions."""
     settings = context.settings
     return stage_key(
         {
@@ -298,7 +303,7 @@ def _key(task: Task, context: CodingContext) -> str:
 def _coded(
     group: Sequence[str], planned: _Plan, earlier: Mapping[str, Coded], context: CodingContext
 ) -> dict[str, Coded]:
-    """Returns the code for these techniques, keyed by technique. Results that another run cannot improve are stored."""
+    """Returns the code for these techniques, keyed by technique. Stores results that another run cannot improve."""
     trial, ask, codebase = context.trials, context.ask, context.codebase
     installed = trial.installed() if trial else None
     asked = {identity: planned.task(identity, earlier, group) for identity in group}
@@ -313,7 +318,7 @@ def _coded(
         found, offered[identity] = _drafted(writing, task, outcomes[identity]), _parts(task)
         others = offered[identity] - {*asked[identity].inside, *_parts(asked[identity])}
         if isinstance(outcomes[identity], Written) and (others or isinstance(found, str)):
-            # The technique's components differ from the components that the question listed.
+            # The technique's components differ from those listed in the question.
             alone = Writing([task], codebase, ask, installed)
             found = _drafted(alone, task, alone.answers(found if isinstance(found, str) else "")[identity])
         if not isinstance(found, Draft) or trial is None:
@@ -384,8 +389,7 @@ def with_departures_of(draft: Draft, components: Sequence[Component], evidence: 
 
 
 def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
-    """Returns the draft with additional sources: symbols that were opened for the draft and whose lines its module
-    uses."""
+    """Adds sources to the draft: symbols that were opened for the draft and whose lines its module uses."""
     used = made_from(draft.implementation, "", draft.opened, codebase)
     return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft
 

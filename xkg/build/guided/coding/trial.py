@@ -1,4 +1,4 @@
-"""Runs drafts with the packages they import, and stores each result before using it."""
+"""Runs drafts with the packages that they import. Stores each result before using it."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +19,17 @@ _Versions = tuple[Sequence[str], str | None]
 
 
 class Trials:
-    """Runs drafts for one paper, at most `slots` at a time, cheapest first. A draft always gets the same proof, even in
-    later builds, unless its run was killed or timed out.
+    """Runs drafts for one paper, at most `slots` at a time, cheapest first. Thread-safe. A draft always gets the same
+    proof, even in later builds, unless its run was killed or timed out.
 
-    `make` finds packages for the imports in the code and test, and for `base`, the imports in the paper's code, so that
-    most drafts share an environment. If there are several sets of package versions, the set with the most successful
-    `base` imports is used; ties go to the first set. `installed` returns the resulting environment. If a run fails
-    inside a package, the other versions are tried. `final` becomes False if another run may reach a higher level
-    (because a registry was down). Raises the same errors as the runner and `make`, and `StoreError` if `folder` cannot
-    be written. Thread-safe."""
+    `make` finds packages for the imports in the code and test. `make` also finds packages for `base`, the imports in
+    the paper's code, so that most drafts share an environment. `installed` returns this environment.
+
+    If there are several sets of package versions, the set with the most successful `base` imports is used. The first
+    set wins ties. If a run fails inside a package, the other versions are tried.
+
+    `final` becomes False if another run may reach a higher level, for example because a registry was down. Raises the
+    same errors as the runner and `make`. Raises `StoreError` if `folder` cannot be written."""
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class Trials:
         self._ordered: list[_Versions] | None = None
 
     def __call__(self, draft: Draft) -> Proof:
-        """Returns the proof for the highest level that a draft reaches."""
+        """Returns the proof of the highest level that a draft reaches."""
         code = node(draft)
         proven = tuple(sorted(c.implementation for c in draft.components if c.proven))
         best: Proof | None = None
@@ -71,7 +73,7 @@ class Trials:
     def _completed(
         self, code: Code, proven: Sequence[str], environment: Environment, lines: Sequence[str], day: str | None
     ) -> tuple[Proof, Environment]:
-        """Returns the proof and its environment. Modules that the code turns out to need at run time are added to the
+        """Returns the proof and its environment. If the code needs more modules at run time, adds them to the
         environment."""
 
         def make(modules: Sequence[str]) -> Environment:
@@ -93,7 +95,7 @@ class Trials:
             return self._make(self._base, lines, day)
 
     def _versions(self) -> list[_Versions]:
-        """Returns sets of requirement lines, each with a date, in the order in which drafts try them."""
+        """Returns the sets of requirement lines in the order in which drafts try them. Each set has a date."""
         with self._choosing:
             if self._ordered is None:
                 self._ordered = self._by_imports()
@@ -124,7 +126,7 @@ class Trials:
         return [versions[best], *versions[:best], *versions[best + 1 :]]
 
     def _import(self, packages: Sequence[str], environment: Environment) -> bool:
-        """Whether these packages can be imported together."""
+        """Returns whether these packages can be imported together."""
         source = "".join(f"import {name}\n" for name in packages)
         code = Code(id=code_id("", source, ""), technique="", implementation=source, test="", documentation="")
         return self._cached_proof(code, (), environment).evidence.level.rank >= Level.IMPORTED.rank
@@ -164,7 +166,7 @@ class Trials:
 
 
 def node(draft: Draft) -> Code:
-    """Returns the code node for a draft, without a level."""
+    """Returns the code node for a draft. The node has no level yet."""
     return Code(
         id=code_id(draft.technique, draft.implementation, draft.test),
         technique=draft.technique,

@@ -1,4 +1,4 @@
-"""Has a language model write self-contained modules, with tests and documentation, from located code."""
+"""Has a language model write self-contained modules from located code, with tests and documentation."""
 
 import ast
 import re
@@ -27,12 +27,12 @@ from xkg.value import Value
 
 # Packages that every module may import.
 ALWAYS = ("numpy",)
-# Maximum techniques in one question. The answer has about 2,300 tokens per technique, and some models stop at 16,000
-# tokens.
+# The maximum number of techniques in one question. The answer has about 2,300 tokens per technique, and some models
+# stop at 16,000 tokens.
 _MOST_TOGETHER = 6
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")
-# Descriptions for statements that the module does not simply copy from the source lines.
+# Describes statements that the module does not simply copy from the source lines.
 _DECLARED: Mapping[Origin, str] = {
     "differs": "the lines do it in another way, and the module follows them",
     "definition": "not in the lines, written from the definition",
@@ -45,8 +45,8 @@ _NO_CODE = "A component that a technique is made of and that has no code of its 
 
 
 class Component(UsedComponent):
-    """A technique's code, ready to be called. `excerpt` comes from the component's draft; `departures` list how the
-    code differs from the paper."""
+    """Represents a technique's code that other code can call. `excerpt` comes from the component's draft. `departures`
+    lists how the code differs from the paper."""
 
     technique: str
     proven: bool = False
@@ -55,8 +55,8 @@ class Component(UsedComponent):
 
 
 class Declined(Value):
-    """The model's reason why the located code does not implement the technique. `shown` lists the names of the symbols
-    that the model saw."""
+    """Contains the model's reason why the located code does not implement the technique. `shown` lists the names of the
+    symbols that the model saw."""
 
     technique: str
     reason: str
@@ -64,11 +64,13 @@ class Declined(Value):
 
 
 class Task(Value):
-    """A technique whose code is to be written from its located symbols (ids, best first, at least one); `why` is the
-    reason for the location. `lines` are the relevant lines of symbols that also do other things. `components` are the
-    components with code. `inside` lists the ids of components written in the same question, and `absent` lists the
-    names of components without code. `whole` is the technique that a later question builds from this technique and
-    others."""
+    """Represents a technique whose code is to be written from its located symbols. `located` contains the ids of at
+    least one symbol, best first, and `why` is the reason for the location. `lines` contains the relevant lines of
+    symbols that also do other things.
+
+    `components` contains the components with code. `inside` lists the ids of components written in the same question.
+    `absent` lists the names of components without code. `whole` is the technique that a later question builds from this
+    technique and others."""
 
     technique: Technique
     located: tuple[str, ...]
@@ -86,8 +88,8 @@ class Task(Value):
 
 @dataclass(frozen=True)
 class Written:
-    """A module that fits its components, and the lines that the module's author looked at. `allowed` are the packages
-    that the module may import."""
+    """Represents a module that fits its components, and the lines that its author looked at. `allowed` lists the
+    packages that the module may import."""
 
     module: Module
     lookup: Lookup
@@ -98,8 +100,10 @@ Outcome = Written | Declined | str
 
 
 def together(sizes: Mapping[str, int]) -> list[list[str]]:
-    """Groups techniques (id → bytes of located code), in the given order, so that each group fits in one question.
-    The rules and the common code are sent only once per group. Components come before their composites, so that the
+    """Groups techniques, in the given order, so that each group fits in one question. `sizes` maps techniques to the
+    bytes of their located code.
+
+    Each group repeats the rules and the common code only once. Components come before their composites, so that the
     code in one answer fits together."""
     groups: list[list[str]] = []
     room = 0
@@ -118,10 +122,10 @@ def size_of(task: Task, codebase: Codebase) -> int:
 
 
 class Writing:
-    """A question that asks for the code for several techniques. A task comes after the tasks for its components. If an
-    environment `installed` is given, only its packages can be imported. `made` is the code for components (technique →
-    component) that are `inside` a task but not in this question. `shared` is the text that the review also begins
-    with."""
+    """Asks for the code for several techniques in one question. A task comes after the tasks for its components.
+
+    If an `installed` environment is given, only its packages can be imported. `made` maps techniques to components that
+    are `inside` a task but not in this question. `shared` is the text with which the review also begins."""
 
     def __init__(
         self,
@@ -152,7 +156,7 @@ class Writing:
         places in the repository.
 
         If a module is unusable, another question asks for that technique alone and states why the module was `refused`.
-        Raises anything that `ask` raises except `AnswerError`."""
+        Raises the same errors as `ask`, except `AnswerError`."""
         tasks, lookup = self._tasks, Lookup(self._codebase)
         pins = self._installed.provided if self._installed else {}
         packages = ", ".join(describe_package(name, pins.get(name, "")) for name in self._allowed)
@@ -189,9 +193,10 @@ class Writing:
         return outcomes
 
     def draft(self, task: Task, written: Written) -> Draft | str:
-        """Returns the draft for a module whose task has the code for all components, or the reason why the module does
-        not fit these components. Component definitions that the module uses are inserted at its start, and their
-        sources are added to the excerpt."""
+        """Returns the draft for a module, or the reason why the module does not fit its components. The task must
+        contain the code for all components.
+
+        Inserts component definitions that the module uses at its start, and adds their sources to the excerpt."""
         answer = written.module
         if found := "\n".join(faults(answer, task.parts, written.allowed)):
             return found
@@ -220,7 +225,7 @@ class Writing:
         return written.lookup.added_to(draft)
 
     def _complaint(self, answer: CodeAnswer, n: int, task: Task, made: dict[str, Component]) -> str:
-        """Returns the faults in a module, and also adds the module's code to `made`."""
+        """Returns the faults in a module. Also adds the module's code to `made`."""
         module = _by_number(answer).get(n)
         if module is None:
             return "its module is missing"
@@ -233,7 +238,7 @@ class Writing:
         return material(self._codebase, task.located, self._narrowed([task]), made)
 
     def _narrowed(self, tasks: Sequence[Task]) -> dict[str, Sequence[LineRange]]:
-        """Returns the lines of the located symbols that no task needs in full."""
+        """Returns the lines to show for each located symbol that no task needs in full."""
         cuts = [narrowed(self._codebase, task.located, task.lines) for task in tasks]
         whole = {symbol for task, cut in zip(tasks, cuts, strict=True) for symbol in task.located if symbol not in cut}
         merged: dict[str, list[LineRange]] = {}
@@ -271,7 +276,7 @@ def _parts(task: Task, made: Mapping[str, Component]) -> list[Part]:
 
 
 def _add(task: Task, module: Module, made: dict[str, Component]) -> None:
-    """Adds a module's code, which has not run yet, to the components' code."""
+    """Adds a module's code to the components' code. The code has not run yet."""
     if source := compose(module.implementation, _parts(task, made)).source:
         identity, name = task.technique.id, task.technique.name
         made[identity] = Component(name=name, technique=identity, implementation=source)
@@ -297,8 +302,7 @@ def _declared(answer: Module) -> Iterator[str]:
 
 def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
     """Returns the functions and classes that the answer's plan lists only under statements with the origin
-    "definition", never under "lines" or "differs". Each function or class is mapped to the numbers of these
-    statements."""
+    "definition". Maps each of them to the numbers of these statements."""
     tree = parse_ast(answer.implementation)
     named = [(planned, set(_NAME.findall(planned.note))) for planned in answer.statements]
     found: dict[str, tuple[int, ...]] = {}
@@ -312,7 +316,6 @@ def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
 
 
 def faults(answer: Module, parts: Sequence[Part], allowed: Sequence[str]) -> Iterable[str]:
-    """Yields the faults in an answer, one per line."""
     if answer.declined is not None:
         if not answer.declined.strip():
             yield "declined: give null, or one sentence that explains why the code does not implement the technique"
@@ -321,7 +324,7 @@ def faults(answer: Module, parts: Sequence[Part], allowed: Sequence[str]) -> Ite
         return
     composed = compose(answer.implementation, parts)
     if composed.problem:
-        # Prefer the answer's own errors, if any, because they are clearer.
+        # The answer's own errors come first, because they are clearer.
         own = list(implementation_faults(answer.implementation, allowed))
         yield from own or [f"implementation: it cannot be combined with the components: {composed.problem}"]
         return
@@ -336,15 +339,15 @@ def faults(answer: Module, parts: Sequence[Part], allowed: Sequence[str]) -> Ite
 
 
 def _joined(own: str, others: Iterable[str]) -> str:
-    """Returns `own`, followed by any parts of the other excerpts that are missing from `own`."""
+    """Returns `own`, followed by the parts of the other excerpts that `own` lacks."""
     known = dict.fromkeys(map(str.strip, _PART.split(own)))
     more = dict.fromkeys(part.strip() for excerpt in others for part in _PART.split(excerpt))
     return "\n".join([own, *(f"{part}\n" for part in more if part not in known)])
 
 
 def _made_from(codebase: Codebase, located: Sequence[str], components: Sequence[Component]) -> dict[str, str]:
-    """Maps the ids of functions and methods to the name of the first component made from them. Symbols that are
-    themselves located, or that share lines with a located function, are excluded."""
+    """Maps the ids of functions and methods to the first component made from each. Excludes symbols that are themselves
+    located, or that share lines with a located function."""
     symbols = codebase.symbols()
     own = [symbols[identity].symbol for identity in located]
     made = {source: c.name for c in reversed(components) for source in c.sources if source in symbols}
@@ -365,7 +368,8 @@ def _overlap(symbol: Symbol, located: Symbol) -> bool:
 def _allowed(
     source: Material, components: Sequence[Component], installed: Environment | None
 ) -> tuple[list[str], list[str]]:
-    """Returns the packages that may be imported, and a remark for each unavailable package that the code imports."""
+    """Returns the packages that may be imported. Also returns a remark for each unavailable package that the code
+    imports."""
     packages = {*ALWAYS, *source.packages}
     for component in components:
         packages.update(needed_imports(component.implementation))

@@ -1,4 +1,4 @@
-"""Checks that a definition can be understood without its paper, and that all its numbers occur in the paper."""
+"""Checks that a definition can be understood without its paper. Also checks that all its numbers occur in the paper."""
 
 import re
 from functools import lru_cache
@@ -16,18 +16,19 @@ _POINTER = re.compile(
 )
 
 
-# \\theta, \\rho and \\nabla after JSON has decoded their single backslash.
+# Matches \\theta, \\rho and \\nabla after JSON has decoded their single backslash.
 _MANGLED = re.compile(r"[\t\r]\w+|\n(?:abla|eq|eg|u|otin)\b")
 
 
 def mangled(text: str) -> str | None:
-    """Returns the first command in `text` that lost its backslash, or None."""
+    """Returns the first command in `text` that lost its backslash, or None if there is none."""
     match = _MANGLED.search(text)
     return match[0].strip() if match else None
 
 
 def pointer(text: str) -> str | None:
-    """Returns the first reference in `text` to a section, an equation, a citation or similar, or None."""
+    """Returns the first reference in `text` to a section, an equation, a citation or similar. Returns None if there is
+    no reference."""
     plain = _FORMULA.sub(" ", text)
     match = _POINTER.search(plain)
     return " ".join(match[0].split()) if match else None

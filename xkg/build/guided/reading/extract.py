@@ -1,6 +1,6 @@
-"""Stage 1 with a language model: extracts a paper's technique tree, findings and resources with one question.
+"""Extracts a paper's technique tree, findings and resources with a single question to a language model.
 
-The definitions are complete, so no later stage reads the paper again."""
+Extraction is the first stage. The definitions are complete, so later stages do not read the paper again."""
 
 import re
 from collections import Counter
@@ -64,9 +64,10 @@ class PaperAnswer(AnswerType):
 
 
 class GuidedExtraction(Extraction):
-    """`outside` lists procedures that are not part of the paper's method; these procedures are hidden, and the reason
-    is recorded. `places` maps each technique to the ids of functions and classes that implement all or part of the
-    technique. `nothing_in` lists the ids of the remaining code that was shown."""
+    """Contains the techniques that a model finds in a paper. `outside` lists procedures that are not part of the
+    paper's method. These procedures are hidden, and the reason is recorded. `places` maps each technique to the ids of
+    functions and classes that implement all or part of it. `nothing_in` lists the ids of the remaining code that was
+    shown."""
 
     outside: tuple[Technique, ...] = ()
     places: Mapping[str, tuple[str, ...]] = Field(default={})
@@ -76,9 +77,11 @@ class GuidedExtraction(Extraction):
 def extract_with_model(
     document: Document, paper_id: str, ask: Ask, window: int, codebase: Codebase | None = None
 ) -> GuidedExtraction:
-    """Returns the techniques, findings and resources in a paper, using one question of at most `window` tokens
-    including the answer. Excerpts are the passages cited in the answer. If a definition is refused and a sentence in it
-    is still faulty in the next answer, that sentence is omitted. Raises anything that `ask` raises."""
+    """Returns the techniques, findings and resources in a paper. Asks one question of at most `window` tokens,
+    including the answer. Excerpts are the passages that the answer cites.
+
+    If a definition is refused and a sentence in it is still faulty in the next answer, that sentence is omitted. Raises
+    the same errors as `ask`."""
     passages = read_passages(document)
     code = public_code(codebase) if codebase is not None else []
     refused: list[str] = []
@@ -120,8 +123,8 @@ def extract_with_model(
 
 
 def complaint(answer: PaperAnswer, passages: Passages, *, is_last: bool = False) -> str | None:
-    """Returns the definite errors in an answer, worded for the model, or None if there are no errors. If `is_last` is
-    set, faulty sentences are errors only in a definition that has no other sentences."""
+    """Returns the definite errors in an answer, worded for the model. Returns None if there are no errors. If `is_last`
+    is True, faulty sentences are errors only if the definition has no other sentences."""
     techniques = [c for c in answer.components if c.is_technique]
     if not techniques:
         return "there is no methodology and no technique: list what the paper proposes and its components"
@@ -156,7 +159,6 @@ def complaint(answer: PaperAnswer, passages: Passages, *, is_last: bool = False)
 
 
 def _wording(component: Component, document: Document) -> Iterator[str]:
-    """Yields the faults in a definition's wording."""
     name, text = component.name, component.definition
     if odd := foreign_numbers(text, document):
         yield f"{', '.join(odd)} in the definition of {name!r} does not occur in the paper: leave it out"
@@ -169,7 +171,7 @@ def _wording(component: Component, document: Document) -> Iterator[str]:
 
 
 def _kept(definition: str, document: Document) -> str:
-    """Returns the sentences in a definition that neither point elsewhere nor contain foreign numbers."""
+    """Returns the sentences in a definition that neither refer to other text nor contain foreign numbers."""
     if not (pointer(definition) or foreign_numbers(definition, document)):
         return definition.strip()
     return " ".join(s for s in statements_of(definition) if not (pointer(s) or foreign_numbers(s, document)))
@@ -182,8 +184,8 @@ def _symbols(component: Component, code: Sequence[PublicCode]) -> tuple[str, ...
 def _hidden(
     outside: Iterable[Component], techniques: Sequence[Technique], passages: Passages, code: Sequence[PublicCode]
 ) -> Iterator[Technique]:
-    """Yields procedures outside the method as hidden techniques below the first technique, paired with their places in
-    the repository. Duplicates are omitted."""
+    """Yields procedures outside the method as hidden techniques below the first technique, together with their places
+    in the repository. Omits duplicates."""
     top = techniques[0]
     listed = {_folded(name) for t in techniques for name in (t.name, *t.aliases)}
     new = {name: c for c in outside if (name := _folded(c.name)) not in listed}
@@ -226,7 +228,7 @@ def _faults_of_tree(components: Sequence[Component]) -> list[str]:
 
 
 def _parent(component: Component, components: Sequence[Component]) -> int | None:
-    """Returns the index of a component's parent, found by name or else by alias."""
+    """Returns the index of a component's parent, which is found by name or else by alias."""
     if not component.parent:
         return None
     parent = _folded(component.parent)
@@ -255,7 +257,7 @@ def _folded(name: str) -> tuple[str, ...]:
 
 
 def _split(component: Component) -> tuple[str, list[str]]:
-    """Returns a component's name and aliases; "Long form (SHORT)" is split into both."""
+    """Returns a component's name and aliases. Splits "Long form (SHORT)" into a name and an alias."""
     name, aliases = " ".join(component.name.split()), list(component.aliases)
     match = re.fullmatch(r"(.{3,300}?)\s*+\(\s*([^()\s]{2,15})\s*\)", name)
     if match and sum(ch.isupper() for ch in match[2]) > 1:
@@ -265,7 +267,7 @@ def _split(component: Component) -> tuple[str, list[str]]:
 
 
 def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
-    """Returns the top level of the hierarchy. Only top-level nodes can be methodologies."""
+    """Returns the top level of the technique tree. Only top-level nodes can be methodologies."""
     nodes: dict[int, Node] = {}
     components = answer.components
     own = {_folded(_split(c)[0]) for c in components if c.is_technique}
@@ -289,7 +291,7 @@ def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
 
 
 def _resources(answer: PaperAnswer, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
-    """Returns the resources that the model lists, plus the addresses of any releases that it omitted."""
+    """Returns the resources that the model lists. Adds the addresses of any releases that it omitted."""
     rows = [(c.name.strip(), c.definition or None) for c in answer.components if c.type == "resource"]
     listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()
     for found in claims.resources(passages.reader, paper_id):

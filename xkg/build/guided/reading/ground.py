@@ -1,4 +1,4 @@
-"""Locates techniques in a repository: a language model judges the candidates found by a search."""
+"""Locates techniques in a repository. A search finds candidates, and a language model judges them."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,9 @@ from xkg.value import Value
 CANDIDATES = 10
 MOST_PLACES = 5
 _MOST_ASKED = 24
-_DEFINITION = 2_600  # characters; definitions are not shortened, since the model would not look for the missing parts
-# Number of lines shown for symbols that the search ranks first for a technique, and for other symbols. All symbols are
-# shortened further if together they exceed the characters allowed in a question. The model can open the remaining
-# lines.
+_DEFINITION = 2_600  # characters; definitions are not shortened, because the model would not look for the missing parts
+# The number of lines shown for symbols that the search ranks first for a technique, and for other symbols. All symbols
+# are shortened further if they exceed the size of a question. The model can open the remaining lines.
 _FIRST = 3
 _LINES = 60
 _LINES_OF_OTHERS = 10
@@ -36,11 +35,11 @@ _CANDIDATE_CHARACTERS = 30_000
 
 _Confidence = Literal["high", "medium", "low"]
 _SCORES: Mapping[_Confidence, float] = {"high": 0.95, "medium": 0.75, "low": 0.5}
-# Keeps places with equal confidence in the order of the answer.
+# Keeps places with equal confidence in the order in which the answer lists them.
 _STEP = 0.02
 
 
-# `symbol` is a candidate's number, or `file.py::Name`.
+# `symbol` is the number of a candidate, or `file.py::Name`.
 class Place(AnswerType):
     symbol: str
     sure: _Confidence
@@ -59,9 +58,9 @@ class Places(Asking):
 
 
 class GuidedGrounding(Value):
-    """The located techniques. `why` maps each technique to the model's sentence about where the technique's code is, or
-    what is missing. `lines` maps technique and symbol to the relevant lines, if the symbol also does other things.
-    `failed` maps techniques without a usable answer to the reason; these techniques are not located."""
+    """Contains the located techniques. `why` maps each technique to the model's sentence about the place of its code,
+    or about missing code. `lines` maps a technique and a symbol to the relevant lines if the symbol also does other
+    things. `failed` maps techniques without a usable answer to the reason. These techniques are not located."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}
@@ -78,11 +77,14 @@ def ground_with_model(
     ask: Ask,
     named: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> GuidedGrounding:
-    """Locates each technique at zero to five symbols. For each technique, the model sees the symbols in `named` (ids)
-    and the ten that the search ranks best, and may look at other places in the repository before it answers. Scores
-    express the model's confidence: about 0.95, 0.75 or 0.5. One question covers up to 24 techniques. If there are more
-    techniques, or if there is no usable answer, two questions each cover half of the techniques. Raises
-    `EmbeddingError`, plus anything that `ask` raises except `AnswerError`."""
+    """Locates each technique at zero to five symbols. For each technique, the model sees the symbols in `named` and the
+    ten that the search ranks best. The model may look at other places in the repository before it answers. Scores
+    express the model's confidence: about 0.95, 0.75 or 0.5.
+
+    One question covers up to 24 techniques. If there are more, or if there is no usable answer, two questions each
+    cover half of the techniques.
+
+    Raises `EmbeddingError`. Also raises the same errors as `ask`, except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
     ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES)
@@ -121,8 +123,8 @@ def ground_with_model(
 
 @dataclass(frozen=True)
 class _Located:
-    """Symbols, best first, and the model's sentence about these symbols. Each symbol is mapped to the lines that
-    implement the technique (empty for the whole symbol)."""
+    """Contains the symbols for a technique, best first, and the model's sentence about them. Each symbol is mapped to
+    the lines that implement the technique. An empty list means the whole symbol."""
 
     places: tuple[tuple[str, _Confidence, tuple[LineRange, ...]], ...] = ()
     why: str = ""
@@ -134,7 +136,7 @@ class _Located:
 
 @dataclass(frozen=True)
 class _Judge:
-    """Asks the model where one paper's techniques are in one repository."""
+    """Asks the model where a paper's techniques are implemented in a repository."""
 
     codebase: Codebase
     techniques: Sequence[Technique]
@@ -144,7 +146,7 @@ class _Judge:
     ask: Ask
 
     def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, _Located], dict[str, str]]:
-        """Returns the places for each technique and, for techniques without an answer, the reason."""
+        """Returns the places for each technique. For techniques without an answer, returns the reason instead."""
         if len(batch) > _MOST_ASKED:
             return self._halves(batch)
         entries = self._listed(batch)
@@ -192,12 +194,13 @@ class _Judge:
         return quoted_lines(self.codebase.source(symbol), symbol.start_line, quotes)
 
     def _listed(self, batch: Sequence[Technique]) -> list[Entry]:
-        """Returns the candidates for the batch, in file order."""
+        """Returns the candidates for the batch in file order."""
         listed = {symbol for technique in batch for symbol in self.ranked[technique.id]}
         return [entry for identity, entry in self.index.entries.items() if identity in listed]
 
     def _entry(self, named: str, entries: Sequence[Entry]) -> Entry | None:
-        """Returns the symbol that an answer refers to: a candidate by its number, any other symbol by file and name."""
+        """Returns the symbol that an answer refers to. A candidate is referred to by its number, and any other symbol
+        by its file and name."""
         name = named.strip().strip("[]")
         if name.isdecimal():
             return entries[int(name) - 1] if 0 < int(name) <= len(entries) else None
@@ -253,8 +256,8 @@ class _Judge:
 
 
 def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
-    """Returns a symbol's lines without blank lines and with only the first lines of docstrings. Any other candidate
-    inside the symbol is replaced by its number and signature."""
+    """Returns a symbol's lines without blank lines and with only the first line of each docstring. Replaces any other
+    candidate inside the symbol by its number and signature."""
     lines = entry.text.split("\n")
     top = entry.source.symbol.start_line
     for (first, last), instead in _inner(entry, entries).items():
@@ -266,8 +269,8 @@ def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
 
 
 def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRange, ...]:
-    """Returns the source lines that equal any of the quotes, ignoring whitespace. If no line equals a quote, lines that
-    begin with the quote are used. Lines are numbered from `first`. Returns () if any quote is not found."""
+    """Returns the source lines that equal one of the quotes, ignoring whitespace. If no line equals a quote, uses the
+    lines that begin with it. Lines are numbered from `first`. Returns () if any quote is not found."""
     texts = {number: "".join(line.split()) for number, line in enumerate(source.split("\n"), first)}
     found: set[int] = set()
     for quote in ("".join(words.split()).removesuffix("…") for words in quotes):
@@ -286,13 +289,13 @@ def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRa
 
 
 def _reason(judged: Judged) -> str:
-    """Returns the model's sentence, plus the parts of the definition that the model did not find anywhere."""
+    """Returns the model's sentence. Adds the parts of the definition that the model did not find anywhere."""
     lacking = " ".join(judged.lacking.split()) if judged.places else ""
     return " ".join([*judged.why.split(), *([f"None of these places contains: {lacking}"] if lacking else [])])
 
 
 def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]:
-    """Maps the first and last line of each outermost candidate inside this candidate to its number and signature."""
+    """Maps the lines of each outermost candidate inside this candidate to its number and signature."""
     inner: dict[tuple[int, int], str] = {}
     own = entry.source.symbol
     for i, other in enumerate(entries, start=1):

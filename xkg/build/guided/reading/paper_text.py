@@ -1,8 +1,8 @@
 """Renders a paper's text for the question about the paper.
 
-Everything that can define a technique is included in full, even experiments, since many papers describe parts of their
-method there. Related work and discussion are reduced to headings, displayed equations and algorithms; proofs and result
-tables are omitted."""
+Includes all text that can define a technique, even experiments, because many papers describe parts of their method
+there. Reduces related work and discussion to headings, displayed equations and algorithms. Omits proofs and result
+tables."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -11,15 +11,15 @@ from xkg.build.guided.reading.passages import Passage, Passages
 from xkg.build.techniques.section_roles import Part, Role, role_of_title
 
 CUT = "[…]"
-_CHARACTERS = 4  # per token, roughly
-_QUESTION = 4_000  # tokens in a question, excluding the paper
+_CHARACTERS = 4  # characters per token, roughly
+_QUESTION = 4_000  # tokens in a question, without the paper
 _ANSWER = 16_000  # tokens in an answer, including its reasoning
 _REDUCED = frozenset({Role.RELATED, Role.DISCUSSION, Role.BACK})
 _PROOFS = re.compile(r"\bproofs?\b", re.IGNORECASE)
 _QED = re.compile(r"(?:\\square|\\blacksquare|\\qed|\\Box|[□∎◻]|Q\.E\.D\.)\W{0,200}+$")
 _STATEMENT = re.compile(r"\W*+(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Condition|Algorithm)\b")
 _PROOF = re.compile(r"\W*+(?:Proof|Sketch of (?:the )?proof)\b", re.IGNORECASE)
-# If the window is too small for the paper, roles at the end of this list are left out first.
+# If the window is too small for the paper, the roles at the end of this list are omitted first.
 _ORDER = (
     Role.ABSTRACT,
     Role.METHOD,
@@ -37,8 +37,8 @@ _ORDER = (
 
 
 def paper_text(passages: Passages, window: int) -> str:
-    """Returns the title, headings and numbered passages in reading order. If the paper and the answer do not fit into
-    `window` tokens, passages far from the method are omitted."""
+    """Returns the title, headings and numbered passages in reading order. Omits passages far from the method if the
+    paper and the answer do not fit into `window` tokens."""
     listed = shown(passages)
     text = rendered(passages, {p.number for p in listed})
     room = _room(passages, window)
@@ -72,8 +72,8 @@ def shown(passages: Passages) -> list[Passage]:
 
 
 def rendered(passages: Passages, numbers: Collection[int]) -> str:
-    """Renders these passages for a prompt, in reading order, under the headings of all parts. Omitted passages are
-    marked."""
+    """Renders these passages for a prompt. Keeps the reading order, includes all headings, and marks omitted
+    passages."""
     out: list[str] = []
     ahead = [part for top in passages.parts for part in top.walk()]
     was_cut = False
@@ -99,8 +99,8 @@ def _head(passages: Passages) -> str:
 
 
 def _room(passages: Passages, window: int) -> int:
-    """Returns the number of characters available for passages in a question. At most half of a small window is reserved
-    for the answer."""
+    """Returns the number of characters available for passages in a question. In a small window, at most half is
+    reserved for the answer."""
     tokens = window - min(_QUESTION, window // 4) - min(_ANSWER, window // 2)
     return _CHARACTERS * tokens - len(_head(passages))
 
@@ -129,10 +129,10 @@ def _path(part: Part) -> Iterator[Part]:
 
 
 def _is_reduced(above: Sequence[Part]) -> bool:
-    """Whether the part belongs to related work, discussion or back matter, judging by the nearest title that indicates
-    a role."""
+    """Returns whether the part belongs to related work, discussion or back matter. The nearest title that indicates a
+    role decides."""
     for part in above:
-        # "Preliminaries and related work" is kept because of its preliminaries.
+        # "Preliminaries and related work" is kept because it contains preliminaries.
         roles = {role_of_title(each) for each in re.split(r"\band\b|,|&", part.title)} - {None, Role.THEORY}
         if roles:
             return roles <= _REDUCED

@@ -1,7 +1,7 @@
-"""Splits a paper into numbered passages: its paragraphs, statements, algorithms, tables, captions and footnotes as
-readable text, with formulas as LaTeX.
+"""Splits a paper into numbered passages of readable text, with formulas as LaTeX. Passages are paragraphs, statements,
+algorithms, tables, captions and footnotes.
 
-A model cites passages by number, so that its answer can be mapped back to offsets in the paper without quotes."""
+A model cites passages by number, so its answer can be mapped to offsets in the paper without quotes."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ from xkg.model import Excerpt
 
 Span = tuple[int, int]
 LONGEST_TABLE = 2500  # characters; larger tables are assumed to list results
-_LEAST = 40  # minimum characters in a statement between paragraphs
+_LEAST = 40  # the minimum length of a statement between paragraphs, in characters
 _TABLE = re.compile(
     r"\\begin\{(tabular[x*]?|longtable)\}(?:(?!\\begin\{(?:tabular|longtable)).){0,20000}?\\end\{\1\}"
     r"|(?:^[ \t]*\|[^\n]*\|[ \t]*(?:\n|\Z)){2,}|<table\b(?:(?!<table\b).){0,20000}?</table>",
@@ -33,7 +33,7 @@ _TABLE = re.compile(
 _SETTINGS = re.compile(
     r"hyper-?parameters?|configurations?|architectures?|notations?|learning rate|batch size", re.IGNORECASE
 )
-# Captions and footnotes in Markdown, in the form written by Mathpix and by the PDF reader.
+# Matches captions and footnotes in Markdown, as Mathpix and the PDF reader write them.
 _BESIDE = re.compile(
     r"^(?:Figure|Fig\.|Table|Tab\.)[ \t]*[A-Z]?\.?\d[.\d]{0,6}[.:|][^\n]*$"
     r"|\\(?P<command>caption|footnotetext|footnote)\{",
@@ -44,7 +44,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 @dataclass(frozen=True)
 class Piece:
-    """A sentence, or a whole block such as a table, with its readable text and position."""
+    """Represents a sentence, or a whole block such as a table. Has readable text and a position."""
 
     text: str
     spans: tuple[Span, ...]
@@ -55,7 +55,8 @@ Kind = Literal["text", "statement", "algorithm", "table", "caption", "footnote",
 
 @dataclass(frozen=True)
 class Passage:
-    """A numbered passage. `number` counts from 1 in reading order; `part` is None before the first heading."""
+    """Represents a numbered passage of a paper. `number` counts from 1 in reading order. `part` is None before the
+    first heading."""
 
     number: int
     kind: Kind
@@ -78,7 +79,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Passages:
-    """All passages in a paper, along with its sentences and parts."""
+    """Contains all passages in a paper, with its sentences and parts."""
 
     reader: Reader
     parts: tuple[Part, ...]
@@ -95,7 +96,7 @@ class Passages:
         return 1 <= number <= len(self.listed)
 
     def excerpts(self, numbers: Sequence[int]) -> tuple[Excerpt, ...]:
-        """Returns the spans of these passages, in order. A passage interrupted by a float has two spans."""
+        """Returns the spans of these passages, in order. A passage has two spans if a float interrupts it."""
         return tuple(
             excerpt_of(self.document, self[number].part, start, end)
             for number in numbers
@@ -103,7 +104,7 @@ class Passages:
         )
 
     def at(self, excerpts: Sequence[Excerpt]) -> list[int]:
-        """Returns the passages in which these excerpts start, in order."""
+        """Returns the numbers of the passages in which these excerpts start, in order."""
         return [
             p.number
             for p in self.listed
@@ -121,7 +122,7 @@ class Passages:
 
 
 def read_passages(document: Document) -> Passages:
-    """Returns the passages in a paper, excluding references and acknowledgements."""
+    """Returns the passages in a paper. Omits references and acknowledgements."""
     reader, parts = read(document)
     beside = _asides(document, parts) if document.format == "latex" else _gaps_of(document, reader.sentences, parts)
     blocks = [*_paragraphs(reader.sentences, reader.part_of), *_algorithms(document, parts), *beside]
@@ -134,8 +135,6 @@ _Block = tuple[Kind, Part | None, tuple[Piece, ...], bool]
 
 
 def _has_content(kind: str, part: Part | None, pieces: Sequence[Piece]) -> bool:
-    """Whether a passage has content. Returns False for lone punctuation, and for references, acknowledgements and
-    similar sections. Other appendices count as content because they may support a definition."""
     if part is not None and (role_of_title(part.title) is Role.BACK or (part.role is Role.BACK and not part.appendix)):
         return False
     return kind != "text" or any("$" in p.text or _WORD.search(p.text) for p in pieces)
@@ -158,7 +157,7 @@ def _algorithms(document: Document, parts: Sequence[Part]) -> Iterator[_Block]:
 
 
 def _numbered_lines(document: Document, algorithm: Algorithm) -> str:
-    """Returns the steps of an algorithm, numbered if the paper refers to any of them."""
+    """Returns the steps of an algorithm. Numbers them if the paper refers to any of them."""
     labels = LABEL.findall(document.text, algorithm.start, algorithm.end)
     if not any(document.labels.get(label.strip(), "").startswith("line ") for label in labels):
         return algorithm.body
@@ -166,7 +165,7 @@ def _numbered_lines(document: Document, algorithm: Algorithm) -> str:
 
 
 def _asides(document: Document, parts: Sequence[Part]) -> Iterator[_Block]:
-    """Yields tables, captions, footnotes, statements and listings in a LaTeX paper."""
+    """Yields the tables, captions, footnotes, statements and listings in a LaTeX paper."""
     for aside in document.asides:
         if aside.text:
             part = part_at(parts, aside.start)
@@ -179,7 +178,8 @@ def _is_settings(part: Part | None, table: str) -> bool:
 
 
 def _gaps_of(document: Document, sentences: Sequence[Sentence], parts: Sequence[Part]) -> Iterator[_Block]:
-    """Yields blocks between the paragraphs of a part: theorem statements, listings, tables, captions, footnotes."""
+    """Yields the blocks between a part's paragraphs, such as theorem statements, listings, tables, captions and
+    footnotes."""
     text = document.text
     for block in regions(text, mathpix=is_mathpix(text)):
         code = text[block.body_start : block.body_end].strip() if block.kind == "code" else ""
@@ -216,7 +216,7 @@ def _statement(document: Document, part: Part, start: int, end: int) -> Iterator
 
 
 def _cells(table: str) -> str:
-    """Returns the rows of a table written in LaTeX, Markdown or HTML."""
+    """Returns the rows of a table in LaTeX, Markdown or HTML."""
     if begin := re.match(r"\\begin\{(\w+\*?)\}", table):
         return rows(table[begin.end() : table.rindex("\\end{")], begin[1], latex_text)
     return "\n".join(" ".join(line.split()) for line in table.splitlines() if line.strip())

@@ -1,5 +1,5 @@
-"""Lists the public functions, classes and scripts in a paper's repository, and finds public code that is not reachable
-from any technique's code."""
+"""Lists the public functions, classes and scripts in a paper's repository. Finds public code that no technique's code
+uses."""
 
 import re
 import textwrap
@@ -18,15 +18,15 @@ _CALL = re.compile(r"([A-Za-z_]\w{2,})\(")
 
 @dataclass(frozen=True)
 class PublicCode:
-    """A symbol's id, and the line that describes it in a question."""
+    """Represents a public symbol, with its id and the line that describes it in a question."""
 
     symbol: str
     text: str
 
 
 def public_code(codebase: Codebase) -> list[PublicCode]:
-    """Returns up to forty symbols: public functions and classes of at least four lines each, and scripts with at least
-    four lines of calls outside functions and classes. The most important files come first. If several symbols have the
+    """Returns up to forty public symbols, with the most important files first. A function or class must have at least
+    four lines, and a script at least four lines of calls outside functions and classes. If several symbols have the
     same description, only the first is included."""
     found: dict[str, PublicCode] = {}
     for module in by_importance(codebase):
@@ -42,11 +42,12 @@ def public_code(codebase: Codebase) -> list[PublicCode]:
 
 
 def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) -> tuple[str, ...]:
-    """Returns the path and name of each symbol in `among` (ids) that is not in the slice of any `located` symbol."""
+    """Returns the path and name of each symbol in `among` that is not in the slice of any symbol in `located`. `among`
+    and `located` contain ids."""
     symbols = codebase.symbols()
     reached: set[str] = set()
     for identity in dict.fromkeys(located):
-        # If a whole file is located, its individual functions need not belong to a technique.
+        # If a whole file is located, its functions need not all belong to a technique.
         if identity in symbols and symbols[identity].symbol.kind != "module":
             reached.update(slice_symbols(codebase, [identity]).derived_from or (identity,))
     for identity in list(reached):
@@ -59,8 +60,8 @@ def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) 
 
 
 def _calls(module: Module) -> str:
-    """Returns the names that a file calls outside its functions and classes, or '' if only a few lines contain such
-    calls."""
+    """Returns the names that a file calls outside its functions and classes. Returns '' if only a few lines contain
+    such calls."""
     inside = {n for s in tops(module) for n in range(s.symbol.start_line, s.symbol.end_line + 1)}
     lines = [_CALL.findall(line) for n, line in enumerate(module.text.split("\n"), start=1) if n not in inside]
     is_script = sum(map(bool, lines)) >= _FEWEST_LINES

@@ -1,7 +1,7 @@
-"""The repair guard: rejects repairs that hide an error or bypass the test.
+"""Rejects repairs that hide an error or bypass the test.
 
-Other checks evaluate a repaired draft: mutants show whether the test still detects changes to the code, and the
-fidelity check shows whether the code still follows the source. The guard rejects cheats that these checks cannot
+Other checks evaluate a repaired draft. Mutants show whether the test still detects changes to the code, and the
+fidelity check shows whether the code still follows the source. The guard rejects only cheats that these checks cannot
 detect."""
 
 import ast
@@ -18,8 +18,8 @@ _MOST_FAULTS = 5
 
 
 def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str | None:
-    """Returns the faults in a repair, worded for the model, or None if there are no faults. If `may_remove` is set,
-    public functions and assertions may be removed."""
+    """Returns the faults in a repair, worded for the model. Returns None if there are no faults. If `may_remove` is
+    True, the repair may remove public functions and assertions."""
     trees: list[ast.Module] = []
     for name, source in (("implementation", after.implementation), ("test", after.test)):
         try:
@@ -58,7 +58,7 @@ def _shadowed(old_code: ast.Module, old_test: ast.Module, code: ast.Module, test
 
 
 def _hollow(old_code: ast.Module, code: ast.Module) -> Iterator[str]:
-    """Yields functions that used their arguments before the repair but no longer do."""
+    """Yields the functions that used their arguments before the repair but no longer do."""
     before = {node.name: node for node in ast.walk(old_code) if isinstance(node, ast.FunctionDef)}
     for node in ast.walk(code):
         was = before.get(node.name) if isinstance(node, ast.FunctionDef) else None
@@ -73,7 +73,7 @@ def _uses_arguments(function: ast.FunctionDef) -> bool:
 
 
 def _gone(before: Draft, old_code: ast.Module, code: ast.Module, test: ast.Module) -> Iterator[str]:
-    """Yields public functions and assertions that the repair removed, but not functions that it renamed."""
+    """Yields the public functions and assertions that the repair removed. Renamed functions do not count."""
     old_names, names = ({n for n in public_names(tree) if n[0] != "_"} for tree in (old_code, code))
     gone = old_names - names
     if len(gone) > len(names - old_names):
@@ -89,7 +89,7 @@ def _gone(before: Draft, old_code: ast.Module, code: ast.Module, test: ast.Modul
 
 
 def _assertions(test: ast.Module) -> int:
-    """Returns the number of assertions of any kind that check something."""
+    """Returns the number of assertions, of any kind, that check something."""
     return sum(
         (
             isinstance(node, ast.Assert)

@@ -1,6 +1,7 @@
-"""Finds ways to bypass a test, such as ending the process, inspecting the caller, patching libraries, silencing
-messages, or catching errors that should end the run. Loopholes are detected as names that the program did not use
-before the repair."""
+"""Finds ways to bypass a test, such as ending the process, inspecting the caller or patching libraries. Silencing
+messages and catching errors that should end the run count, too.
+
+A loophole is detected if the program uses a name that it did not use before the repair."""
 
 import ast
 from collections import Counter
@@ -32,7 +33,7 @@ def _self_references(tree: ast.Module) -> int:
 
 
 def _judges(tree: ast.Module) -> Iterator[str]:
-    """Yields builtins and assertion functions that a program redefines."""
+    """Yields the builtins and assertion functions that a program redefines."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
@@ -104,7 +105,8 @@ def _cannot_pass(statement: ast.stmt) -> bool:
 
 
 def _is_import_fallback(node: ast.Try | ast.TryStar, handler: ast.ExceptHandler) -> bool:
-    """Whether this is a fallback such as `try: from a import b` / `except ImportError: from c import b`."""
+    """Returns whether a statement is an import fallback, such as `try: from a import b` / `except ImportError: from c
+    import b`."""
     if handler.type is None or any(n.id not in _IMPORTING for n in ast.walk(handler.type) if isinstance(n, ast.Name)):
         return False
     imports = (ast.Import, ast.ImportFrom)

@@ -28,7 +28,7 @@ _WORDS = {
     "endwhile": "end while", "endif": "end if", "endloop": "end loop", "endprocedure": "end procedure",
     "endfunction": "end function", "begin": "", "initialize": "Initialize:", "initialise": "Initialise:",
 }  # fmt: skip
-# algorithm2e's block commands, and the line that ends each block. A command's last argument is the content of the
+# Maps algorithm2e's block commands to the line that ends the block. A command's last argument is the content of the
 # block.
 _BLOCKS = {
     "for": "end for", "forall": "end for", "foreach": "end for", "forpar": "end for", "while": "end while",
@@ -52,7 +52,7 @@ _COMMAND = re.compile(
 )
 _PLAIN_WORD = frozenset(["input", "begin", "item", "repeat", "loop", "print", "case", "other", "switch"])
 _BREAK = "\n\n"
-_MARK = "\ue000"  # a private-use character, which occurs in no text and is not whitespace
+_MARK = "\ue000"  # a private-use character that never occurs in papers and is not whitespace
 _MARKED = re.compile(rf"{_MARK}(\d{{1,6}}){_MARK}")
 _BESIDE = re.compile(r"\s*\\label\s*\{([^{}]{1,200})\}")
 
@@ -66,10 +66,11 @@ def latex_algorithms(
     title: str = "",
     labels: Mapping[str, str] | None = None,
 ) -> dict[Algorithm, dict[str, int]]:
-    r"""Parses the algorithms in `source`, which starts at offset `start` in the paper and begins with `\begin`. Maps
-    each algorithm to the labels of its lines, which are numbered from 1. If there is one caption for each environment
-    in `inner` (the `algorithmic` environments in `source`), each is a separate algorithm; otherwise, `source` contains
-    a single algorithm. `title` is used for an algorithm without a caption."""
+    r"""Parses the algorithms in `source`, which starts at offset `start` in the paper and begins with `\begin`.
+
+    Returns each algorithm with the labels of its lines, which are numbered from 1. `inner` contains the `algorithmic`
+    environments in `source`. If each of them has a caption, each is a separate algorithm. Otherwise, `source` contains
+    a single algorithm. `title` is used if an algorithm has no caption."""
     parts = _parts(source, start, inner)
     found: dict[Algorithm, dict[str, int]] = {}
     for left, right in parts:
@@ -94,14 +95,14 @@ def latex_algorithms(
 
 
 def code(body: str) -> str:
-    """The lines of a listing, without options and common indentation."""
+    """Returns the lines of a listing, without options and common indentation."""
     lines = _LISTING_OPTIONS.sub("", body).strip("\n").split("\n")
     return textwrap.dedent("\n".join(line.rstrip() for line in lines if line.strip()))
 
 
 def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
-    """The label of the algorithm itself rather than of one of its lines. This is the label in or next to the caption
-    or, if there is no such label, the first label."""
+    """Returns the label of the algorithm, not of one of its lines. Prefers a label in or next to the caption to the
+    first label."""
     for start, end in captions:
         if label := LABEL.search(source, start, end) or _BESIDE.match(source, end):
             return label[1].strip()
@@ -110,7 +111,6 @@ def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
 
 
 def _parts(source: str, start: int, inner: Sequence[Environment]) -> list[tuple[int, int]]:
-    """Splits a float that contains several algorithms into spans, each with one algorithm and its caption."""
     captions = [m.start() for m in CAPTION.finditer(source)]
     if len(inner) < 2 or len(captions) != len(inner):
         return [(0, len(source))]
@@ -124,7 +124,8 @@ def _parts(source: str, start: int, inner: Sequence[Environment]) -> list[tuple[
 def caption(
     source: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, list[tuple[int, int]]]:
-    """The first caption in `source` as readable text ("" if there is no caption), and the spans of all captions."""
+    """Returns the first caption in `source` as readable text, and the spans of all captions. The text is "" if there is
+    no caption."""
     tex = Tex(source)
     title = ""
     spans: list[tuple[int, int]] = []
@@ -150,7 +151,7 @@ def numbered_steps(
     defaults: Mapping[str, str],
     labels: Mapping[str, str] | None,
 ) -> tuple[str, dict[str, int]]:
-    """Returns the steps as readable lines, and the line number of each label, counted from 1."""
+    """Returns the steps as readable lines, and the line number of each label. Lines are counted from 1."""
     own = {name: value for name, value in macros.items() if name.lower() not in _WORDS}
     written, keywords = _without_settings(source)
     marked: list[str] = []
@@ -172,8 +173,8 @@ def numbered_steps(
 
 
 def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
-    r"""Returns the source without settings such as `\SetKwFunction{FSum}{Sum}`, and the words that the settings define,
-    as macros."""
+    r"""Removes settings such as `\SetKwFunction{FSum}{Sum}` from the source. Also returns the words that the settings
+    define, as macros."""
     tex = Tex(source)
     keywords: dict[str, tuple[int, str]] = {}
     for match in _KEYWORD.finditer(source):
@@ -190,7 +191,7 @@ def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
 
 
 class _Lines:
-    """Marks the ends of lines and blocks, and replaces commands with the words they print."""
+    """Marks the ends of lines and blocks in pseudocode. Replaces commands with the words that they print."""
 
     def __init__(self, source: str, keywords: Mapping[str, tuple[int, str]]) -> None:
         self.source = source
@@ -245,7 +246,7 @@ class _Lines:
             self._block(end, _BLOCKS[known], bare=known in _BARE_BLOCKS)
 
     def _ends_line(self, at: int) -> None:
-        """Ends the step after a braced argument at the end of a source line."""
+        """Ends the current step if a source line ends with a braced argument."""
         group = self.tex.group(at)
         if group is not None and _AT_END.match(self.source, group.after):
             self.edits.append((group.after, group.after, _BREAK))
@@ -260,7 +261,7 @@ class _Lines:
         return True
 
     def _block(self, at: int, ending: str, *, bare: bool) -> None:
-        """Marks the line breaks in a braced block, that is, after its condition and after its content."""
+        """Marks the line breaks after a block's condition and after its content."""
         at = self.tex.skip_options(at)
         condition = None if bare else self.tex.group(at)
         if condition is None and not bare:

@@ -1,4 +1,5 @@
-"""Finds content outside the running text of a LaTeX paper: tables, captions, footnotes, statements and listings."""
+"""Finds content outside the running text of a LaTeX paper, such as tables, captions, footnotes, statements and
+listings."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -18,8 +19,8 @@ _PART_CAPTION = re.compile(r"\\(?:subfloat|subfigure|subtable)(?![a-zA-Z])\s{0,4
 _FOOTNOTE = re.compile(r"\\(?:footnote|footnotetext|tablefootnote|sidenote|endnote)(?![a-zA-Z])")
 _FRONT = re.compile(r"\\(?:title|author|icmltitle|icmlauthor|date|affiliation|address|institute)(?![a-zA-Z])")
 _UNREAD = frozenset(("comment", "filecontents", "filecontents*", "CCSXML"))
-_FEWEST_WORDS = 3  # a float with fewer words left contains only panel labels
-_LONGEST = 100_000  # characters
+_FEWEST_WORDS = 3  # a float with fewer remaining words contains only panel labels
+_LONGEST = 100_000  # the maximum number of characters
 
 Render = Callable[[str, bool], str]
 """Converts source to readable text. The flag is True if only float environments enclose the text."""
@@ -33,7 +34,7 @@ class _Caption:
 
 
 class AsideReader:
-    """Extracts the asides between two offsets, except asides inside algorithms."""
+    """Extracts tables, captions, footnotes and similar blocks between two offsets. Ignores blocks inside algorithms."""
 
     def __init__(
         self,
@@ -68,7 +69,7 @@ class AsideReader:
         )
 
     def asides(self) -> list[Aside]:
-        """The asides, in order."""
+        """Returns the asides in order."""
         captions = sorted(self._captions(), key=attrgetter("start"))
         footnotes = list(self._footnotes())
         tables = [
@@ -149,8 +150,8 @@ class AsideReader:
             )
 
     def _titles(self, captions: Sequence[_Caption], tables: Sequence[Environment]) -> dict[int, _Caption]:
-        """The caption for each table, keyed by the table's start. If a float contains as many captions as tables, the
-        captions are matched with the tables in order. A single caption belongs to the first table."""
+        """Returns the caption of each table, keyed by the table's start. If a float has as many captions as tables,
+        they are matched in order. A single caption belongs to the first table."""
         out: dict[int, _Caption] = {}
         for holder in [*self.floats, *(e for e in tables if e.name in ("longtable", "longtable*", "xltabular"))]:
             own = [t for t in between(tables, holder.start, holder.end) if t.start not in out]
@@ -200,8 +201,6 @@ class AsideReader:
 
 
 class _Spans:
-    """Ascending spans that may be nested."""
-
     def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
         self.spans = list(spans)
         joined: list[tuple[int, int]] = []

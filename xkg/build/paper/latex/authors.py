@@ -1,4 +1,4 @@
-"""Finds the authors in LaTeX source."""
+"""Finds a paper's authors in its LaTeX source."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ _MARKS = re.compile(
     r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
     r"|\\email\s++[^\s\\{}]++|\\begin\{tabular\}(?:\[\w\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}"
 )
-# Names of people in scripts without upper case. The names of institutions are longer.
+# Matches people's names in scripts without upper case. Names of institutions are longer.
 _CHINESE = re.compile(r"[぀-ヿ㐀-鿿가-힣]{2,4}|[぀-ヿ㐀-鿿가-힣]{1,3} [぀-ヿ㐀-鿿가-힣]{1,3}")
 _SEPARATOR = re.compile(
     r"\\(?:and|And|AND|IEEEauthorblockN|name|Name)(?![a-zA-Z])|\\\\\s*+and\s*+\\\\"  # separates blocks of lines
@@ -49,7 +49,7 @@ _BETWEEN = re.compile(
 def title_page(
     front: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, tuple[str, ...]]:
-    r"""The title and authors of a paper without `\title`, judging by the largest text before the abstract."""
+    r"""Returns the title and authors of a paper without `\title`. The title is the largest text before the abstract."""
     front = _MARKS.sub(" ", expand(front[:_LARGEST_PAGE], macros, defaults))
     large = min(_LARGE.finditer(front), key=lambda match: _SIZES.index(match[2]), default=None)
     if large is None:
@@ -84,13 +84,14 @@ def _rows(source: str) -> Iterator[FrontRow]:
 def authors_in(
     sources: Iterable[str], macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, ...]:
-    r"""The names in the arguments of `\author` and similar commands, up to the first part that is not a name."""
+    r"""Returns the names in the arguments of `\author` and similar commands. Stops at the first part that is not a
+    name."""
     names: list[str] = []
     for source in sources:
         body = _MARKS.sub(" ", expand(source[:20_000], macros, defaults))
         blocks = [_names(_ADDRESS.split(chunk, 1)[0]) for chunk in _SEPARATOR.split(body)]
-        # All blocks have the same format, so if the second line of one block is an address, the second line of every
-        # block is an address.
+        # All blocks have the same format. If the second line of one block is an address, the second line of every block
+        # is an address.
         have_addresses = len(blocks) > 1 and any(block.has_address for block in blocks)
         for block in blocks:
             names += block.first if have_addresses and block.first else block.names
@@ -100,8 +101,8 @@ def authors_in(
 
 
 class _Block(NamedTuple):
-    """The names in a block, the names on its first line, and whether its second line starts with something other than a
-    name."""
+    """Represents a block of lines with authors. A block contains all names, the names on the first line, and a flag
+    that is set if the second line does not start with a name."""
 
     names: list[str]
     first: list[str]
@@ -123,7 +124,7 @@ def _names(chunk: str) -> _Block:
                 each for each in pieces if not names and _CHINESE.fullmatch(each)
             ]
             if len(persons) < len(pieces):
-                columns = re.search(r"(?<!\\)&", part) is not None  # part of an address may look like a name
+                columns = re.search(r"(?<!\\)&", part) is not None  # a part of an address may look like a name
                 return _Block(
                     names if columns else names + persons, first, bool(first) and names == first and not persons
                 )

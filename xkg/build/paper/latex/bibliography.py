@@ -1,5 +1,5 @@
-r"""Reads a LaTeX paper's references from its `.bbl` file (BibTeX or biber), from a `thebibliography` in the text, or
-from the cited entries in its `.bib` files."""
+r"""Reads a LaTeX paper's references. The references come from the `.bbl` file (BibTeX or biber), from a
+`thebibliography` in the text, or from the cited entries in the `.bib` files."""
 
 import posixpath
 import re
@@ -23,7 +23,7 @@ _BIB_FILES = re.compile(
 # Each name in the argument creates a file NAME.bbl.
 _NEW_CITES = re.compile(r"\\newcites\s*+(?:\[[^\]]{0,200}\])?\s*+\{([a-zA-Z,\s]{1,200})\}")
 _CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)(?![a-zA-Z]*citestyle)[a-zA-Z]++\*?(?=\s*+[\[{])")
-_PARAMETER = re.compile(r"[#\\]")  # occurs in the definition of a citation command
+_PARAMETER = re.compile(r"[#\\]")  # occurs only in definitions of citation commands
 _ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
 _FIELD = re.compile(r"\\(field|strng|list|verb|name)\s*\{([a-zA-Z]+)\}")
 _VERB = re.compile(r"\\verb\{(doi|eprint|url)\}\s*\\verb ([^\n]*+)")
@@ -58,19 +58,19 @@ def _bbl_paths(main: str, text: str) -> list[str]:
 
 
 def _of_multibib(files: PaperFiles, main: str, text: str) -> tuple[Reference, ...]:
-    """The references in additional bibliographies from the multibib package."""
+    """Returns the references in additional bibliographies created with the multibib package."""
     names = [name.strip() for match in _NEW_CITES.finditer(text) for name in match[1].split(",")]
     paths = [posixpath.join(posixpath.dirname(main), f"{name}.bbl") for name in dict.fromkeys(names) if name]
     return tuple(reference for path in paths[:20] for reference in parse_bbl(files.text(path) or ""))
 
 
 def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]] | None:
-    """The references in a `.bbl` file with any name, in the folder or a subfolder. The file that covers the most cited
-    works is used. Returns None if no file covers at least half of the cited works."""
+    """Returns the references from the `.bbl` file that covers the most cited works. The file may have any name and may
+    be in a subfolder. Returns None if no file covers at least half of the cited works."""
     cited = set(cited_keys(text)) - {"*"}
     try:
         names = [name for name in files.names() if name.endswith(".bbl")] if cited else []
-    except InputError:  # too many files for a paper
+    except InputError:  # the folder contains more files than a paper would
         return None
     found = {name: parse_bbl(files.text(name) or "") for name in names[:20]}
     known = {name: len(cited & {r.key for r in references}) for name, references in found.items()}
@@ -87,7 +87,7 @@ def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tupl
     for name in names:
         file = name if name.endswith(".bib") else name + ".bib"
         content = files.text(file)
-        if content is None:  # TeX's search path may include a different folder
+        if content is None:  # TeX's search path may include other folders
             content = files.only(posixpath.basename(file))
         if content is None:
             warnings.append(f"the bibliography {name} was not found")
@@ -103,12 +103,12 @@ def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tupl
 
 
 def cited_keys(text: str) -> list[str]:
-    r"""The keys in all `\cite…` and `\nocite` commands, in order, without duplicates."""
+    r"""Returns the keys in all `\cite…` and `\nocite` commands, in order and without duplicates."""
     return list(dict.fromkeys(key for _, keys in citations(text) for key in keys))
 
 
 def citations(text: str) -> list[tuple[int, list[str]]]:
-    r"""The offset of each `\cite…` and `\nocite` command, with the keys that it cites."""
+    r"""Returns the offset of each `\cite…` and `\nocite` command, and the keys that the command cites."""
     tex = Tex(text)
     found: list[tuple[int, list[str]]] = []
     for match in _CITE.finditer(text):
@@ -156,8 +156,8 @@ def _line(source: str) -> str:
 
 
 def parse_bbl(text: str) -> tuple[Reference, ...]:
-    r"""The references in a `.bbl` file or in the `thebibliography` environments of a text (natbib, plain, IEEE, ACM and
-    REVTeX styles; biblatex)."""
+    r"""Returns the references in a `.bbl` file or in a text's `thebibliography` environments. Supports biblatex and the
+    natbib, plain, IEEE, ACM and REVTeX styles."""
     if "\\entry{" in text and "\\endentry" in text:
         return _parse_biblatex(text)
     own = find_macros(text)
@@ -200,7 +200,8 @@ def _label_year(label: str) -> int | None:
 
 
 def _label_text(label: str) -> str | None:
-    """natbib's text for `\\citet`: "Liu and Wang (2016)" for the label "Liu and Wang(2016)Liu, Wang"."""
+    """Returns the text that natbib prints for `\\citet`. For the label "Liu and Wang(2016)Liu, Wang", this is "Liu and
+    Wang (2016)"."""
     readable = _line(re.sub(r"\\citenamefont(?![a-zA-Z])", "", label))
     match = re.match(r"([^()]{2,100})\(((?:1[89]|20)\d\d[a-z]?)\)", readable)
     return f"{match[1].strip()} ({match[2]})" if match else None
@@ -253,7 +254,7 @@ def _parse_biblatex(text: str) -> tuple[Reference, ...]:
 
 
 def _biblatex_names(parts: list[tuple[str, str]]) -> str:
-    """Formats the names as in a BibTeX file."""
+    """Joins names into one string, as in a BibTeX file."""
     names: list[str] = []
     for kind, value in parts[:100]:
         if kind == "family":

@@ -1,4 +1,4 @@
-"""Reads BibTeX files entry by entry, skipping broken entries."""
+"""Reads BibTeX files entry by entry. Skips broken entries."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _MONTHS = {m: m for m in ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A BibTeX entry. `fields` maps lower-case field names to TeX."""
+    """Represents a BibTeX entry. `fields` maps lower-case field names to TeX."""
 
     kind: str
     key: str
@@ -22,7 +22,7 @@ class Entry:
 
 
 def entries(text: str) -> list[Entry]:
-    """All entries in order, with `@string` abbreviations replaced and without `@comment` and `@preamble`."""
+    """Returns all entries in order. Replaces `@string` abbreviations and omits `@comment` and `@preamble`."""
     entries: list[Entry] = []
     strings = dict(_MONTHS)
     at = 0

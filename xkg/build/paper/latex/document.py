@@ -1,4 +1,4 @@
-"""Parses a LaTeX paper into a `Document`, starting from the main file."""
+"""Parses a LaTeX paper into a `Document`, starting at the main file."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from xkg.text.unicode import one_line
 
 _TITLES = re.compile(r"\\(?:title|titulo)\*?(?![a-zA-Z])")
 _AUTHORS = re.compile(r"\\(?:authors?|Author|name|IEEEauthorblockN|autor)\*?(?![a-zA-Z])")
-# Commands from other classes, used if the paper contains none of the commands above.
+# These commands come from other document classes, and are used only if the paper contains none of the commands above.
 _OTHER_TITLES, _OTHER_AUTHORS = (
     re.compile(
         rf"\\(?!run|short|sub|toc|head|pdf|page|sec|chap|frame|print|make|the(?!sis)|format|set|show|cover|journal|book"
@@ -115,7 +115,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
 
 
 def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, tuple[int, str]], dict[str, str]]:
-    """The paper's macros, including the macros that the paper uses from its own style files."""
+    """Returns the paper's macros, including those that it uses from its own style files."""
     table, defaults = dict(own.table), dict(own.defaults)
     used = {match[1] for match in re.finditer(r"\\([a-zA-Z]+)", text)}
     names = [name.strip() for match in _STYLE_FILES.finditer(text) for name in match[1].split(",")][:100]
@@ -138,7 +138,7 @@ def _date(scan: Scan) -> int | None:
 
 
 def readable_latex(document: Document, start: int, end: int) -> str:
-    """The LaTeX implementation of `plain`."""
+    """Converts part of a LaTeX document to readable text. Implements `plain` for LaTeX."""
     macros: Mapping[str, tuple[int, str]] = document.macros
     text = document.text[start:end]
     cited_as = {r.key: r.cited_as for r in document.references if r.key and r.cited_as} if "ite" in text else {}

@@ -19,11 +19,11 @@ _WITHIN = re.compile(
 
 
 class EquationNumbers:
-    """Numbers a paper's equations in reading order, restarting at 1 in each section if the paper does so."""
+    """Numbers a paper's equations in reading order. Restarts at 1 in each section if the paper does so."""
 
     def __init__(self, text: str, groups: Sequence[Environment]) -> None:
         self._within = _WITHIN.search(text) is not None
-        self._groups = groups  # environments named "subequations"
+        self._groups = groups
         self._group: Environment | None = None
         self._count = self._letter = self._section = 0
         self._appendix = False
@@ -31,17 +31,17 @@ class EquationNumbers:
         """The number assigned to each label so far."""
 
     def section(self, *, appendix: bool) -> None:
-        """Starts a numbered section."""
+        """Starts a new section, which resets the equation counter if equations are numbered by section."""
         self._section = 1 if appendix and not self._appendix else self._section + 1
         self._appendix = appendix
         if self._within:
             self._count = 0
 
     def of(self, name: str, start: int, body: str) -> tuple[str, ...]:
-        r"""The equation numbers in the display at `start`. `body` is the content of the display, and `name` is the name
-        of its environment, or "" for `\[` and `$$`."""
+        r"""Returns the numbers of the equations in the display at `start`. `body` is the content of the display, and
+        `name` is the name of its environment. The name is "" for `\[` and `$$`."""
         numbers: list[str] = []
-        waiting: list[str] = []  # the label of an unnumbered row refers to the next number
+        waiting: list[str] = []  # labels of unnumbered rows, which refer to the next number
         for row in _rows(body) if name in _ROWS else [body]:
             waiting += [label.strip() for label in _LABEL.findall(row)]
             if tag := _TAG.search(row):
@@ -70,7 +70,7 @@ class EquationNumbers:
 
 
 def _rows(body: str) -> list[str]:
-    r"""The rows of an `align`; a `\\` inside a nested environment does not end a row."""
+    r"""Returns the rows of an `align`. A `\\` inside a nested environment does not end a row."""
     rows, depth, at = [], 0, 0
     for match in _PIECE.finditer(body):
         if match[1]:

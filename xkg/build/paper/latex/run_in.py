@@ -1,4 +1,5 @@
-"""Finds titles in bold or italics at the start of a paragraph: "**Batch step.** This step …", "_Model._—We take …"."""
+"""Finds bold or italic titles at the start of a paragraph, such as "**Batch step.** This step …" or "_Model._—We take
+…"."""
 
 import re
 
@@ -23,10 +24,11 @@ _MOST_WORDS = 12
 
 
 def run_in(text: str, span: tuple[int, int], style: str, printed: str, earliest: int) -> tuple[str, int, int] | None:
-    """Returns the title of a paragraph, the offset of the title, and the offset of the text after the title. Returns
-    None if the emphasised text in `span` is not the title of a paragraph. A title must be followed by a full stop, a
-    colon or a dash, unless the title is bold and a new sentence follows. The paragraph starts at `earliest` or
-    later."""
+    """Finds the title at the start of a paragraph. Returns the title, its offset, and the offset of the text that
+    follows. Returns None if the emphasised text in `span` is not a title.
+
+    A title must be followed by a full stop, a colon or a dash. A bold title may instead be followed by a new sentence.
+    The paragraph starts at `earliest` or later."""
     start, end = span
     follows = text[end : end + 1]
     stopped = printed.endswith((".", ":", "?", "—", "―"))
@@ -34,7 +36,7 @@ def run_in(text: str, span: tuple[int, int], style: str, printed: str, earliest:
     dash = DASH.match(text, end)
     before_dash = stopped or follows in ".:"
     if dash and not before_dash and (text[dash.end() : dash.end() + 1].islower() or len(dash[0].strip()) == 2):
-        return None  # a remark between dashes, or a range
+        return None  # the text is a remark between dashes, or a range
     noun_phrase = is_noun_phrase(title)
     set_off = style == "bold" and noun_phrase and _SENTENCE.match(text, end)
     if not title or style == "monospace" or len(title.split()) > _MOST_WORDS:

@@ -1,4 +1,4 @@
-"""Finds the structure of LaTeX text by offset: headings, formulas, algorithms, emphasised terms and the abstract."""
+"""Finds headings, formulas, algorithms, emphasised terms and the abstract in LaTeX text, and records their offsets."""
 
 import re
 from collections import Counter
@@ -48,7 +48,7 @@ _STYLES = {
     for name in names.split()
 }
 _SWITCHES = frozenset(["it", "em", "itshape", "sl", "bf", "bfseries", "sc", "scshape", "tt", "ttfamily"])
-_ABSTRACTS = re.compile(r"(?i)(?!graphical)[a-z]{0,20}abstract[a-z]{0,10}")  # environments from document classes
+_ABSTRACTS = re.compile(r"(?i)(?!graphical)[a-z]{0,20}abstract[a-z]{0,10}")  # names in document classes
 _ABSTRACT = re.compile(r"\\[aA]bstract(?![a-zA-Z])")
 _TOKEN = re.compile(r"\\(?P<word>[a-zA-Z@]+)\*?|(?P<open>\\\[)|(?P<dollars>\$\$?)|\\.", re.DOTALL)
 _LIKE_HEADING = re.compile(
@@ -68,7 +68,7 @@ _LONGEST_EMPHASIS = 300
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Pseudocode between two offsets. The algorithm covers the whole `environment`."""
+    """Contains pseudocode between two offsets. The algorithm spans the whole `environment`."""
 
     start: int
     end: int
@@ -88,15 +88,15 @@ class Structure:
 
 
 def _unknown_headings(text: str) -> dict[str, str]:
-    """Unknown commands that are treated as paragraph headings because they repeatedly begin a paragraph with a
-    title."""
+    """Finds unknown commands that repeatedly begin a paragraph with a title. Such commands are treated as paragraph
+    headings."""
     body = max(text.find("\\section"), text.find("\\chapter"), 0)
     found = Counter(m[1] for m in _LIKE_HEADING.finditer(text, body) if is_noun_phrase(m[2]) and not is_known(m[1]))
     return {name: "paragraph" for name, times in found.items() if times > 1 and name not in {**LEVELS, **_STYLES}}
 
 
 class Scan:
-    """One pass over the body of a paper."""
+    """Collects the structure of a paper in one pass over its body."""
 
     def __init__(self, text: str, macros: Macros) -> None:
         self.text, self.macros = text, macros
@@ -155,12 +155,12 @@ class Scan:
                 at = self._dollar(match)
             else:
                 at = match.end()
-        if self.structure.abstract is None:  # some classes put the abstract before the body
+        if self.structure.abstract is None:  # some document classes put the abstract before the body
             self.structure.abstract = self._own_abstract() or self._headed_abstract()
         return self.structure
 
     def _own_abstract(self) -> tuple[int, int] | None:
-        """The first abstract that is in the preamble, or in an environment whose definition in the paper contains the
+        """Returns the span of the first abstract in the preamble, or in an environment whose definition contains the
         word "abstract"."""
         table = self.macros.table
         names = {
@@ -186,7 +186,7 @@ class Scan:
         return any(a <= at < b for a, b in self.macros.definitions)
 
     def _headed_abstract(self) -> tuple[int, int] | None:
-        """The text between "Abstract" (as a heading or in bold) and the next heading."""
+        """Returns the span of the text between the word "Abstract", as a heading or in bold, and the next heading."""
         headings = self.structure.headings
         starts = [h.body_start for h in headings[:2] if h.title.lower() in ("abstract", "summary")]
         starts += [e.end for e in self.structure.emphases[:20] if e.text.rstrip(ENDS).lower() == "abstract"]
@@ -225,7 +225,7 @@ class Scan:
             return self._emphasis(word, start, after)
         elif word == "item" and (label := self.tex.option(after)):
             title = one_line(self.readable(label.start, label.end))
-            if re.search(r"[^\W\d_]{3}", title):  # an item in a description list, whose label is bold
+            if re.search(r"[^\W\d_]{3}", title):  # a bold label in a description list
                 self.structure.emphases.append(
                     Emphasis(start=label.start, end=label.end, text=f"{title.rstrip(ENDS)}:", style="bold")
                 )
@@ -278,19 +278,19 @@ class Scan:
         return at
 
     def _is_float(self, environment: Environment) -> bool:
-        """Whether an unknown environment contains an algorithm and a caption but no headings."""
+        """Returns whether an unknown environment contains an algorithm and a caption but no headings."""
         start, end = environment.start, environment.end
         if end - start > _LONGEST_ALGORITHM or not between(self.algorithm_list, start + 1, end):
             return False
         inside = (
             e.name for e in between(self.environment_list, start + 1, end) if not e.name.startswith("algorithmic")
         )
-        if not (FLOATS | ALGORITHMS).isdisjoint(inside):  # algorithms inside the environment have their own captions
+        if not (FLOATS | ALGORITHMS).isdisjoint(inside):  # algorithms in this environment have their own captions
             return False
         return CAPTION.search(self.text, start, end) is not None and not _HAS_PARTS.search(self.text, start, end)
 
     def _algorithms_in(self, outer: Environment) -> None:
-        """Adds the algorithms in a float. If the float contains only one algorithm, the float's caption is the
+        """Adds the algorithms in a float. If the float contains only one algorithm, the float's caption becomes the
         algorithm's title."""
         inside: list[Environment] = []
         for algorithm in between(self.algorithm_list, outer.start + 1, outer.end):
@@ -312,8 +312,8 @@ class Scan:
             self.structure.algorithm_sources.append(_Source(environment.start, environment.end, title, environment))
 
     def _box(self, environment: Environment) -> bool:
-        """Adds the algorithm in a box, and returns whether the box contains an algorithm. A box around a float does not
-        count as containing an algorithm, because the float has a separate caption."""
+        """Adds the algorithm in a box, and returns whether the box contains one. A box around a float does not count,
+        because the float has its own caption."""
         found = boxed_algorithm(self.text, self.tex, environment, self.boxes[environment.name], self.macros.table)
         inside = between(self.algorithm_list, environment.start + 1, environment.end)
         if found is None or any(not e.name.startswith("algorithmic") for e in inside):
@@ -324,8 +324,8 @@ class Scan:
         return True
 
     def algorithms(self, labels: dict[str, str]) -> list[Algorithm]:
-        """Returns all algorithms in order. References are resolved using `labels`, and the labels of the algorithms'
-        lines are added to `labels`."""
+        """Returns all algorithms in order. Uses `labels` to resolve references, and adds the labels of the algorithms'
+        lines to it."""
         found = list(self.structure.algorithms)
         for each in self.structure.algorithm_sources:
             start, end, whole = each.start, each.end, each.environment
@@ -344,7 +344,8 @@ class Scan:
         return sorted(found, key=lambda a: a.start)
 
     def _written_out(self, environment: Environment) -> str:
-        """The source of an environment defined by the paper, with the environment's begin and end code expanded."""
+        """Returns the source of an environment that the paper defines, with the environment's begin and end code
+        expanded."""
         key = begin_key(environment.name)
         count, before = self.macros.table[key]
         given, at = given_arguments(self.tex, environment.body_start, count, self.macros.defaults.get(key))

@@ -1,4 +1,4 @@
-"""Converts tables to readable text: one row per line, with bars between cells."""
+"""Converts tables to readable text, with one row per line and bars between cells."""
 
 import re
 from collections.abc import Callable
@@ -23,8 +23,8 @@ _CELLS = re.compile(r"\\(?:makecell|thead|shortstack|specialcell|newlinecell)\*?
 
 
 def rows(source: str, name: str, render: Callable[[str], str]) -> str:
-    r"""The rows in the body of the environment `name` (the source between `\begin{name}` and `\end{name}`). Rules,
-    empty rows and trailing empty cells are omitted."""
+    r"""Returns the rows in the body of the environment `name`. `source` is the text between `\begin{name}` and
+    `\end{name}`. Omits rules, empty rows and trailing empty cells."""
     tex = Tex(source)
     at = tex.skip_options(0)
     for _ in range(TABULARS.get(name, 1)):
@@ -42,7 +42,6 @@ def rows(source: str, name: str, render: Callable[[str], str]) -> str:
 
 
 def _split(source: str) -> list[list[str]]:
-    """The cells in each row. Separators inside braces or an environment are ignored."""
     rows: list[list[str]] = [[]]
     depth, at = 0, 0
     for match in _PIECE.finditer(source):
@@ -60,7 +59,7 @@ def _split(source: str) -> list[list[str]]:
 
 
 def _flat(cell: str) -> str:
-    """A cell without inner separators, such as the line breaks in a `makecell` or a nested table."""
+    """Removes separators inside a cell, such as the line breaks in a `makecell` or a nested table."""
     if "\\begin" in cell:
         inner = [e for e in environments(cell) if e.name in TABULARS and e.closed]
         for environment in reversed(inner):

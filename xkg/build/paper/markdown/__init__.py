@@ -1,3 +1,3 @@
 """Parses Markdown, including Mathpix output, into a `Document`.
 
-May import from `latex`, for formulas and algorithms, and from code shared by all paper formats."""
+May import from code shared by all paper formats and from `latex`, which parses formulas and algorithms."""

@@ -1,4 +1,4 @@
-"""Finds pseudocode in Markdown: fenced blocks headed "Algorithm 1 …", and algorithms without a fence."""
+"""Finds pseudocode in Markdown, either in fenced blocks with a heading such as "Algorithm 1 …" or without a fence."""
 
 import re
 from bisect import bisect_left
@@ -23,7 +23,7 @@ _STEP = re.compile(
 
 
 def markdown_algorithms(text: str, regions: Sequence[Region], lines: Sequence[tuple[int, int]]) -> list[Algorithm]:
-    """All algorithms in a Markdown paper. An algorithm's offsets include its title and its steps."""
+    """Returns all algorithms in a Markdown paper. An algorithm's offsets include its title and its steps."""
     algorithms: list[Algorithm] = []
     starts = [start for start, _ in lines]
     until = -1

@@ -1,9 +1,8 @@
-"""Finds the parts of a Markdown paper that are not running text: code, formulas, tables, figures, captions and
-footnotes.
+"""Finds code, formulas, tables, figures, captions and footnotes in a Markdown paper.
 
-There are two dialects: Markdown written by people, and Mathpix output. Mathpix output mixes Markdown with LaTeX
-headings and formulas, and has one line per paragraph. Figures and footnotes interrupt the text where they appear on the
-page, and fences are not always closed."""
+Papers use one of two dialects: Markdown written by people, or Mathpix output. Mathpix mixes Markdown with LaTeX
+headings and formulas, and writes one line per paragraph. Figures and footnotes interrupt the text where they appear on
+the page, and fences are not always closed."""
 
 import bisect
 import re
@@ -23,7 +22,7 @@ _CAPTION = re.compile(r"(?:\*\*|_|\*)?(?:Figure|Fig\.|Table|Tab\.|Listing)\s+[A-
 _IMAGE = re.compile(r"(?:!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?\s*)+$")
 _TABLE_RULE = re.compile(r"\s*+(?:\|\s*+)?:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)*+(?:\|\s*+)?$")
 _FOOTNOTE = re.compile(r"\\(?:footnotetext|blfootnote)(?:\[[^\]\n]{0,20}\])?(?=\s*\{)|\[\^[^\]\n]{1,40}\]:")
-_STATED = re.compile(  # fields, as written by Jina's reader and by models
+_STATED = re.compile(  # fields written by Jina's reader and by models
     r"(?:\*\*)?Title:[^\n]+\n(?:\n*+(?:\*\*)?(?!Abstract)[A-Z][\w ()]{1,30}:[^\n]*\n){0,20}+"
     r"(?:\n*+Markdown Content:\n)?+"
 )
@@ -38,7 +37,8 @@ _LONGEST_MATH = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A block from `start` to `end`; `body_start` and `body_end` exclude its delimiters."""
+    """Represents a block of Markdown that is not running text. The block spans `start` to `end`. `body_start` and
+    `body_end` exclude its delimiters."""
 
     kind: Kind
     start: int
@@ -47,13 +47,13 @@ class Region:
     body_end: int
 
 
-@lru_cache(maxsize=4)  # called for every span in a paper
+@lru_cache(maxsize=4)  # this function is called for every span in a paper
 def is_mathpix(text: str) -> bool:
     return "\\section*{" in text or MATHPIX.search(text) is not None
 
 
 def lines_of(text: str) -> list[tuple[int, int]]:
-    """The start and end of each line, excluding the line break."""
+    """Returns the start and end of each line, excluding the line break."""
     spans, at = [], 0
     for line in text.split("\n"):
         spans.append((at, at + len(line)))
@@ -62,19 +62,19 @@ def lines_of(text: str) -> list[tuple[int, int]]:
 
 
 def regions(text: str, *, mathpix: bool) -> list[Region]:
-    """The blocks in `text`, in order and without overlap."""
+    """Returns the blocks in `text`, in order and without overlaps."""
     return _Blocks(text, mathpix).find()
 
 
 def inside_any(spans: list[Region], offset: int) -> Region | None:
-    """The region that contains `offset`, or None."""
+    """Returns the region that contains `offset`, or None if there is no such region."""
     index = bisect.bisect_right(spans, offset, key=lambda region: region.start) - 1
     return spans[index] if index >= 0 and offset < spans[index].end else None
 
 
 def _closing(marks: list[re.Match[str]], index: int, closers: list[int]) -> int | None:
-    """The closing fence for the fence at `index`. A closing fence uses the same character, is at least as long, and has
-    no text after the fence."""
+    """Returns the closing fence for the fence at `index`. A closing fence uses the same character, is at least as long,
+    and has no text after it."""
     first = bisect.bisect_right(closers, index)
     longer = (other for other in closers[first : first + 20] if len(marks[other][1]) >= len(marks[index][1]))
     return next(longer, None)
@@ -128,7 +128,7 @@ class _Blocks:
                 )
                 index = closing + 1
                 continue
-            # An unmatched closing fence was meant to enclose the preceding text, back to a blank line.
+            # An unmatched closing fence was probably meant to enclose the preceding text, back to a blank line.
             earlier = fences[-1].end if fences else 0
             start = (
                 max(earlier, self._paragraph_start(mark.start(), earlier))
@@ -164,7 +164,7 @@ class _Blocks:
             return self._delimited("front", first, closed, 5_000)
         if bare.startswith("<!--"):
             return self._delimited("comment", first, "-->", 50_000)
-        if bare.startswith("+++ =="):  # a warning from nougat, and the text that nougat repeated
+        if bare.startswith("+++ =="):  # a warning from nougat, followed by text that nougat repeated
             return self._delimited("comment", first, "+++", 50_000)
         if match := _MARK.match(bare):
             close = text.find(f"End of {match['part']}", end, end + 50_000) if match["part"] else -1

@@ -70,19 +70,19 @@ _EMPHASIS = re.compile(
     r"|\\(?:textit|emph)\{(?P<tex_italic>[^{}\n]{1,150})\}|\\textbf\{(?P<tex_bold>[^{}\n]{1,150})\}"
     r"|\\texttt\{(?P<tex_monospace>[^{}\n]{1,150})\}"
 )
-_LISTED = re.compile(r"^\[\d{4}\.\d{4,5}(?:v\d+)?\]\s++")  # the format of arXiv's page titles
+_LISTED = re.compile(r"^\[\d{4}\.\d{4,5}(?:v\d+)?\]\s++")  # the format of page titles on arXiv
 _NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
 _INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
 _DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
 _BOLD_TAG = re.compile(r"</?(?:b|strong)>", re.I)
 _TAG_MARK = re.compile(r"</?[a-z][^<>\n]{0,200}>", re.I)
 _TAG = re.compile(r"\\tag\*?\s?\{([^{}]{1,40})\}")
-# Lines that conferences and arXiv print above titles.
+# Matches lines that conferences and arXiv print above titles.
 _RUNNING = re.compile(
     r"(?i)(?:published|accepted|to appear) (?:as|at|in)\b|under review\b|preprint\b|proceedings of\b|arxiv:\s?\d"
     r"|workshop track\b"
 )
-_MOST_IN_FRONT = 4  # unnumbered headings before the abstract, such as author names and keywords
+_MOST_IN_FRONT = 4  # author names, keywords and similar headings before the abstract
 _SIGNS = "*∗†‡ "
 """Footnote symbols around a heading."""
 _LONGEST_PLAIN = 100  # characters in a heading or title without markup
@@ -149,7 +149,7 @@ class _Paper:
         return " ".join(inline(source, mathpix=self.mathpix).split())
 
     def fields(self) -> dict[str, str]:
-        """The single-value fields in a YAML block at the top of the paper."""
+        """Returns the fields with a single value from a YAML block at the top of the paper."""
         plain = (str, int, datetime.date)
         named = {name.removesuffix("_id"): value for name, value in self._front().items()}
         return {name: " ".join(str(value).split()) for name, value in named.items() if isinstance(value, plain)}
@@ -159,7 +159,8 @@ class _Paper:
         return front_fields(self.text[front.body_start : front.body_end][:20_000]) if front else {}
 
     def title(self) -> _Title:
-        """The title from LaTeX, from the YAML block, or from the first heading unless it is a section heading."""
+        """Returns the title, which comes from LaTeX, the YAML block or the first heading. A section heading is not used
+        as the title."""
         if match := re.search(r"^\\title\s*(?=\{)", self.text, re.MULTILINE):
             group = self.tex.group(match.end())
             if group is not None:
@@ -173,7 +174,8 @@ class _Paper:
         return _Title(stated, 0) if stated else self._bold_title()
 
     def _is_title(self, first: tuple[Heading, str], *others: tuple[Heading, str]) -> bool:
-        """Whether the first heading is the title: either it has level 1, or it is at the top and sections follow."""
+        """Returns whether the first heading is the paper's title. A title has level 1, or is at the top and has
+        sections after it."""
         heading, text = first
         number, name = split_number(text)
         if KNOWN_TITLE.match(name) or _SECTION.match(self.text, heading.start):
@@ -186,8 +188,8 @@ class _Paper:
         return heading.level == 1 or (sections and self._is_top(heading))
 
     def _title_lines(self, marked: Sequence[tuple[Heading, str]]) -> Sequence[tuple[Heading, str]]:
-        """The headings that form the title, which may span several lines. No other headings have the same level, and no
-        text separates the lines."""
+        """Returns the headings that form the title, which may span several lines. No other headings have the same
+        level, and no text separates the lines."""
         level = marked[0][0].level
         lines = list(takewhile(lambda each: each[0].level == level, marked))
         if len(lines) == len(marked) or any(heading.level == level for heading, _ in marked[len(lines) :]):
@@ -205,8 +207,8 @@ class _Paper:
         return heading.start - before <= _BEFORE_TITLE
 
     def _bold_title(self) -> _Title:
-        """The title, from the bold lines at the very top. If the headings have no markup or are bold, the first line is
-        the title even without markup."""
+        """Returns the title from the bold lines at the top of the paper. If the headings are bold or have no markup,
+        the first line is used even if it has no markup."""
         found: list[str] = []
         after = 0
         for start, end in self.lines:
@@ -227,8 +229,8 @@ class _Paper:
         return _Title(" ".join(found), after)
 
     def _marked_headings(self) -> list[tuple[Heading, str]]:
-        """Headings recognised by their markup, which also determines their levels. If there are no such headings,
-        returns the plain headings."""
+        """Returns the headings that have markup, which also determines their levels. If there are none, returns the
+        plain headings."""
         if not hasattr(self, "_marked"):
             found = self._find_marked()
             below = len(found) > 1 and self.text[found[0][0].start] not in "*_"  # a title with different markup
@@ -241,8 +243,8 @@ class _Paper:
         return self._marked
 
     def _plain_headings(self) -> list[tuple[Heading, str]]:
-        """The headings in a text without markup, judging by their number or name. Returns an empty list if there is
-        only one heading."""
+        """Returns the headings in a text without markup, which are recognised by their number or name. Returns an empty
+        list if there is only one heading."""
         found: list[tuple[Heading, str]] = []
         for index, (start, end) in enumerate(self.lines[:-1]):
             line = self.text[start : min(end, start + _LONGEST_PLAIN + 1)].strip()
@@ -258,8 +260,6 @@ class _Paper:
         return found if len(found) > 1 else []
 
     def _find_marked(self, *, bold: bool = False) -> list[tuple[Heading, str]]:
-        """The marked headings. If `bold` is set, all known headings are bold, so any bold text on a separate line is a
-        heading."""
         headings: list[tuple[Heading, str]] = []
         previous_blank = True
         for index, (start, end) in enumerate(self.lines):
@@ -308,7 +308,7 @@ class _Paper:
         return bool(re.search(r"^## ", self.text, re.MULTILINE))
 
     def headings(self, title: _Title) -> list[Heading]:
-        """All headings except the title, with levels counted from 1."""
+        """Returns all headings except the title. Levels are counted from 1."""
         marked = [heading for heading, _ in self._marked_headings()]
         if title.text:
             marked = [h for h in marked if h.body_start > title.end or _SECTION.match(self.text, h.start)]
@@ -321,7 +321,7 @@ class _Paper:
         return out
 
     def abstract(self, headings: list[Heading], title: _Title) -> tuple[tuple[int, int] | None, list[Heading]]:
-        """The abstract's span, and the headings without the abstract's heading."""
+        """Returns the abstract's span, and all headings except the abstract's."""
         start = self.text.find("\\begin{abstract}")
         if start >= 0:
             inside = start + len("\\begin{abstract}")
@@ -353,8 +353,8 @@ class _Paper:
     def run_ins(
         self, headings: list[Heading], references: list[tuple[int, int]], abstract: tuple[int, int] | None
     ) -> list[Heading]:
-        """Short bold or italic titles at the start of a paragraph. In Mathpix output, which drops bold, titles may also
-        be plain."""
+        """Returns short bold or italic titles at the start of a paragraph. Mathpix drops bold type, so titles in its
+        output may also be plain."""
         first = min((h.start for h in headings), default=0)
         heading_starts = {h.start for h in headings}
         run_ins: list[Heading] = []

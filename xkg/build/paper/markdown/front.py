@@ -1,4 +1,5 @@
-"""Parses a Markdown paper's front matter: the fields in its metadata block, and the rows between title and text."""
+"""Parses a Markdown paper's front matter, that is, the fields in its metadata block and the rows between title and
+text."""
 
 import re
 import tomllib
@@ -28,7 +29,7 @@ _FRONT_FIELD = re.compile(
 
 
 def author_name(author: Any) -> str:
-    """The author's name in a metadata entry."""
+    """Returns the author's name from a metadata entry."""
     name = (author.get("name") or author) if isinstance(author, dict) else author
     if isinstance(name, dict) and len(name) == 1:  # `- Ann Lee: {institute: …}`
         name = next(iter(name))
@@ -37,14 +38,13 @@ def author_name(author: Any) -> str:
 
 
 def _unquoted(value: str) -> str:
-    """A field's value without its closing quote."""
     value = value.rstrip()
     return value.removesuffix(value[-1:] if value.endswith(("'", '"')) else "").strip()
 
 
 def front_fields(block: str) -> Mapping[str, Any]:
-    """The fields in a YAML, TOML or Pandoc block, keyed by name. If the block is invalid, its single-line fields are
-    still read."""
+    """Returns the fields in a YAML, TOML or Pandoc block, keyed by name. If the block is invalid, reads only its
+    single-line fields."""
     if block.startswith("%"):
         parts = re.split(r"^%", block[1:], flags=re.MULTILINE)
         return {"title": parts[0], "author": "".join(parts[1:2]), "date": "".join(parts[2:])}

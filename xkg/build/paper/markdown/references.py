@@ -1,5 +1,5 @@
-"""Parses a Markdown paper's references: a list or paragraphs under "References", which column and page breaks may have
-split or reordered."""
+"""Parses the references in a Markdown paper. References are a list or paragraphs under "References", and page or column
+breaks may have split or reordered them."""
 
 import re
 
@@ -25,7 +25,8 @@ _LONGEST = 8000
 
 
 def markdown_references(text: str, start: int, end: int, mathpix: bool) -> list[Reference]:
-    """The references between two offsets, in order. A line begins an entry if the previous entry is complete."""
+    """Returns the references between two offsets, in order. A new entry begins only if the previous entry is
+    complete."""
     entries: list[str] = []
     body = text[start:end]
     for block in _blocks(body, mathpix):
@@ -33,7 +34,7 @@ def markdown_references(text: str, start: int, end: int, mathpix: bool) -> list[
             before = entries[-1][-_LONGEST:] if entries else ""
             if entries and _continues(before, line, index > 0, mathpix, _NUMBERED.match(entries[0]) is not None):
                 if len(before) == _LONGEST:
-                    continue  # no reference is this long, so ignore further lines
+                    continue  # no reference is this long, so further lines are ignored
                 joined = entries[-1].rstrip()
                 if joined.endswith("-") and line[:1].islower():
                     entries[-1] = joined[:-1] + line
@@ -67,14 +68,14 @@ def _continues(before: str, line: str, same_block: bool, mathpix: bool, is_numbe
 
 
 def _is_finished(text: str) -> bool:
-    """Whether a reference may end after this text, because it ends with a full stop, a bracket, a number or a web
-    address."""
+    """Returns whether a reference may end after this text. A reference ends with a full stop, a bracket, a number or a
+    web address."""
     return bool(_FINISHED.search(text[-2:]) or _ADDRESS.search("".join(text.rsplit(None, 1)[-1:])))
 
 
 def _readable(entry: str, mathpix: bool) -> str:
-    """Restores italics and numbers that Mathpix has turned into formulas: `$C V P R, 2023$`, `$10.18653 / \\mathrm{v}
-    1$`."""
+    """Restores italics and numbers that Mathpix converted to formulas, as in `$C V P R, 2023$` and `$10.18653 /
+    \\mathrm{v} 1$`."""
 
     def words(match: re.Match[str]) -> str:
         inner = re.sub(r"\\(?:mathrm|text|mathbf|mathit|operatorname)\s*\{([^{}]*)\}", r"\1", match[1])
@@ -90,7 +91,7 @@ def _readable(entry: str, mathpix: bool) -> str:
 
 
 def inline_reference(entry: str, mathpix: bool) -> str:
-    """Like `inline`, but keeps years in parentheses, which are not citations here."""
+    """Works like `inline`, but keeps years in parentheses, because they are not citations in a reference."""
     marked = re.sub(r"\(((?:1[89]|20)\d\d[a-z]?(?:, [A-Z][a-z]+(?: \d+)?)?)\)", "\x04\\1\x05", entry)
     numbers = re.match(r"\s*\[[^\]]{1,40}\]\s*", marked)
     marked = marked[numbers.end() :] if numbers else marked

@@ -1,4 +1,4 @@
-"""Converts Markdown, including Mathpix output, to readable text, joining column breaks and removing floats."""
+"""Converts Markdown, including Mathpix output, to readable text. Joins text across column breaks and removes floats."""
 
 import re
 from html import unescape
@@ -49,7 +49,7 @@ _BEFORE_STOP = re.compile(r"(?<![ \t])[ \t]++(?=[,.;:!?](?!\d))")
 
 
 def readable_markdown(document: Document, start: int, end: int) -> str:
-    """The Markdown implementation of `plain`."""
+    """Converts part of a Markdown document to readable text. Implements `plain` for Markdown."""
     spans = [(max(a.start, start) - start, min(a.end, end) - start) for a in document.algorithms]
     cut = [(first, last) for first, last in spans if first < last and last - first < end - start]
     text = outside(document.text[start:end], cut, "\n\n")
@@ -59,8 +59,8 @@ def readable_markdown(document: Document, start: int, end: int) -> str:
 
 
 def markdown_text(text: str, *, mathpix: bool, running_head: str = "") -> str:
-    """Paragraphs of readable text, separated by blank lines. Code, algorithms, tables, figures, captions, footnotes and
-    headings that repeat `running_head` are removed, and interrupted sentences are joined."""
+    """Returns readable text as paragraphs separated by blank lines, and joins interrupted sentences. Removes code,
+    algorithms, tables, figures, captions, footnotes and headings that repeat `running_head`."""
     pieces: list[str] = []
     at = 0
     for region in regions(text, mathpix=mathpix):
@@ -99,7 +99,7 @@ def _paragraphs(text: str, mathpix: bool, running_head: str) -> list[str]:
 
 
 def inline(text: str, *, mathpix: bool) -> str:
-    """One paragraph as readable text, with formulas as `$math$` and without markup, links, citations and footnote
+    """Returns one paragraph as readable text, with formulas as `$math$`. Removes markup, links, citations and footnote
     marks."""
     if not _MARKUP.search(text):
         return " ".join(text.split())
@@ -153,7 +153,7 @@ def _without_citations(text: str) -> str:
 
 
 def _joined(paragraphs: list[str], source: str) -> str:
-    """Joins sentences split at the end of a page or column. A hyphen at the split is removed unless the paper also
+    """Joins sentences that are split at the end of a page or column. Removes a hyphen at the split unless the paper
     hyphenates the word elsewhere."""
     out: list[list[str]] = []
     hyphenated: set[str] | None = None

@@ -1,22 +1,21 @@
-"""Writes other formats as Markdown and records where each piece comes from."""
+"""Writes Markdown for papers in other formats, and records the source of each piece."""
 
 import re
 
 from xkg.build.paper.document import SourceSpan
 
 _MARKUP = re.compile(r"[*`]|\\(?=[^\w\s])|(?<!\w)_|_(?!\w)|\$(?!\d)|<(?=[a-zA-Z/!])")
-# The Markdown parser does not accept escapes for these characters everywhere, but look-alikes need no escapes.
+# The Markdown parser does not accept escapes for these characters everywhere. Look-alike characters need no escapes.
 _INSTEAD = {"*": "∗", "`": "‘", "\\": "＼", "_": "＿", "$": "＄", "<": "< "}
 
 
 def literal(text: str) -> str:
-    """Replaces characters that would be parsed as markup with escapes or look-alikes."""
+    """Replaces characters that Markdown would treat as markup with escapes or look-alikes."""
     return re.sub(r"^(?=[#>|=+-]|(?:---|\*\*\*)$)", r"\\", _MARKUP.sub(lambda match: _INSTEAD[match.group()], text))
 
 
 class MarkdownWriter:
-    """Builds Markdown piece by piece. `text` is the Markdown so far, and `spans` maps the Markdown to paths and
-    lines."""
+    """Builds Markdown piece by piece. `text` is the Markdown so far, and `spans` maps it to paths and lines."""
 
     def __init__(self) -> None:
         self.spans: list[SourceSpan] = []
@@ -29,8 +28,8 @@ class MarkdownWriter:
         return "".join(self._parts)
 
     def put(self, text: str, place: tuple[str, int] | None = None) -> None:
-        """Appends text. `place` is the path and line that the text comes from. A line break is allowed only at the end
-        of the text."""
+        """Appends text that comes from the path and line in `place`. The text may contain a line break only at its
+        end."""
         self._parts.append(text)
         self._length += len(text)
         if place is not None and text:

@@ -1,7 +1,7 @@
-"""Parses an HTML paper, from arXiv (LaTeXML) or a journal, into a `Document`.
+"""Parses an HTML paper from arXiv (LaTeXML) or a journal into a `Document`.
 
 The page is converted to Markdown, with formulas in TeX, and the Markdown is then parsed. `Document.text` contains the
-Markdown. A span's `line` is the line of the paragraph's element in the file. For LaTeXML's classes, see
+Markdown. A span's `line` is the line of the paragraph's element in the file. LaTeXML documents its classes at
 https://math.nist.gov/~BMiller/LaTeXML/manual/schema/."""
 
 import hashlib
@@ -108,7 +108,7 @@ class _Walk:
         self._titled = False
 
     def front(self, root: Any, body: Any) -> None:
-        """Collects the authors, and writes the title from the page's metadata if the body has no title."""
+        """Collects the authors. If the body has no title, writes the title from the page's metadata."""
         authors = [str(m.get("content") or "") for m in root.xpath("//meta[@name='citation_author']")]
         names = [rendered(e) for e in body.xpath(".//*[contains(@class, 'ltx_personname')]")] or [
             " ".join(reversed(name.split(", ", 1))) for name in authors
@@ -159,7 +159,7 @@ class _Walk:
             self.blocks(element)
 
     def _parted(self, text: str, element: Any) -> None:
-        """Writes a paragraph, split at its displayed formulas."""
+        """Writes a paragraph and splits it at its displayed formulas."""
         if "$$" not in text:
             self._paragraph(text, element)
             return
@@ -245,8 +245,8 @@ def _equation_number(row: Any) -> str:
 
 
 def _numbered(title: Any, text: str) -> str:
-    """Separates a title from its number. Adds a full stop to a section number such as "II", and removes a subsection
-    number such as "II-A", because the letter would indicate an appendix."""
+    """Separates a title from its number. Adds a full stop to a section number such as "II". Removes a subsection number
+    such as "II-A", because its letter would indicate an appendix."""
     number = _first(title, "ltx_tag")
     if not number or not text.startswith(number) or not re.fullmatch(r"[IVXL]*(-[A-Z]\d*)?", number):
         return text
@@ -281,7 +281,7 @@ def _is_bibliography(element: Any) -> bool:
 
 
 def _lines(element: Any) -> list[str]:
-    """The lines in a listing (with indentation) or in an algorithm."""
+    """Returns the lines of a listing, with indentation, or of an algorithm."""
     if element.tag == "pre":
         return str(element.text_content()).strip("\n").split("\n")
     lines = element.xpath(".//*[contains(@class, 'ltx_listingline')]") or element.xpath(".//p | .//li")
@@ -291,7 +291,7 @@ def _lines(element: Any) -> list[str]:
 def _reference(item: Any) -> Reference | None:
     tag = _first(item, "ltx_tag_bibitem")
     parts = list(_reference_parts(item))
-    if authors := item.xpath(".//*[contains(@class, 'ltx_bib_author-year')]"):  # generated from a .bib file
+    if authors := item.xpath(".//*[contains(@class, 'ltx_bib_author-year')]"):  # comes from a .bib file
         parts.insert(0, _words(authors[0]) + ".")
     text = " ".join(parts)
     if len(text) < 10:
@@ -304,7 +304,7 @@ def _reference(item: Any) -> Reference | None:
 
 
 def _reference_parts(item: Any) -> Iterator[str]:
-    """The parts that BibTeX styles separate with `\\newblock`: the authors, the title, and all other details."""
+    """Yields the parts that BibTeX styles separate with `\\newblock`: the authors, the title, and all other details."""
     blocks = item.xpath(".//*[contains(@class, 'ltx_bibblock')]")
     for block in blocks or [item]:
         text = _words(block).removeprefix("External Links: ")
@@ -313,7 +313,7 @@ def _reference_parts(item: Any) -> Iterator[str]:
 
 
 def _first(element: Any, name: str) -> str:
-    """The text of the first descendant with the given class, or '' if no descendant has this class."""
+    """Returns the text of the first descendant with the given class, or '' if there is none."""
     return next((_words(e) for e in element.xpath(".//*[@class]") if name in classes(e)), "")
 
 

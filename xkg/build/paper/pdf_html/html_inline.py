@@ -1,5 +1,5 @@
-"""Converts running text in HTML to Markdown. Formulas become TeX, emphasis is marked, and notes and invisible elements
-are omitted."""
+"""Converts running text in HTML to Markdown. Converts formulas to TeX, marks emphasis, and omits notes and invisible
+elements."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ _SKIPPED_CLASSES = frozenset(
 _ITALIC, _BOLD = {"em", "i", "dfn"}, {"b", "strong"}
 _MONOSPACE = {"code", "tt", "kbd", "samp"}
 _LONGEST_EMPHASIS = 100
-BREAK = "\v"  # a whitespace character used only for `br`
+BREAK = "\v"  # a whitespace character that is used only for `br`
 
 
 def classes(element: Any) -> frozenset[str]:
@@ -22,17 +22,18 @@ def classes(element: Any) -> frozenset[str]:
 
 
 def is_display(element: Any) -> bool:
-    """Whether a `math` element is a displayed formula."""
+    """Returns whether a `math` element is a displayed formula."""
     return element.get("display") == "block" and not any("ltx_eqn_cell" in classes(e) for e in element.iterancestors())
 
 
 def is_tex(element: Any) -> bool:
-    """Whether an element is a formula for MathJax: a script whose type begins with `math/tex`."""
+    """Returns whether an element is a MathJax formula, that is, a script whose type begins with `math/tex`."""
     return element.tag == "script" and str(element.get("type") or "").startswith("math/tex")
 
 
 def formula(element: Any) -> str:
-    """The TeX for a `math` element or a MathJax script: its `alttext`, its annotation, or its characters."""
+    """Returns the TeX of a `math` element or a MathJax script. The TeX comes from the `alttext`, the annotation or the
+    element's characters."""
     annotations = element.xpath(".//annotation[contains(@encoding, 'tex') or contains(@encoding, 'TeX')]")
     tex = element.get("alttext") or (annotations[0].text_content() if annotations else element.text_content())
     tex = re.sub(r"(?<!\\)%\s*\n?", "", str(tex)).replace("$", "")
@@ -40,12 +41,12 @@ def formula(element: Any) -> str:
 
 
 def rendered(element: Any) -> str:
-    """An element's text as Markdown, with displayed formulas between lines of `$$`."""
+    """Returns an element's text as Markdown, with displayed formulas between lines of `$$`."""
     return _rendered(element, marks=True)
 
 
 def plain_text(element: Any) -> str:
-    """An element's text without emphasis marks."""
+    """Returns an element's text without emphasis marks."""
     return _rendered(element, marks=False)
 
 

@@ -30,11 +30,11 @@ _FOOTNOTE_MARK = re.compile(r"[\d,∗*†‡§¶]{1,5}\s*$")
 _EQUATION_NUMBER = re.compile(r"(?:^|[ ])\(([A-Z]?\.?\d{1,3}(?:\.\d{1,3}){0,2}[a-z]?)\)$")
 _SMALL_WORDS = frozenset("a an and as at by for from in of on or the to via with".split())
 _LONGEST_EMPHASIS, _LONGEST_HEAD = 60, 110
-_LONGEST_SIGN = 12  # characters in a symbol
+_LONGEST_SIGN = 12
 
 
 def parse_pdf(data: bytes, path: Path) -> Document:
-    """Parses the paper in a PDF. Raises anything that `read_pdf` raises."""
+    """Parses the paper in a PDF. Raises the same errors as `read_pdf`."""
     printed = read_pdf(data, path)
     lines = reading_order(printed.pages)
     page_blocks = blocks(lines, printed.title)
@@ -76,7 +76,7 @@ def _references(page_blocks: Sequence[Block], writer: "_Writer") -> Iterator[Ref
 
 
 class _Writer:
-    """Writes blocks as Markdown and records the printed line for each piece of the text."""
+    """Writes blocks as Markdown and records the printed line of each piece of text."""
 
     def __init__(self, name: str, page_blocks: Sequence[Block]) -> None:
         self._name = name
@@ -112,7 +112,7 @@ class _Writer:
             self._flow("", block.lines, emphasis=block.kind == "text")
 
     def plain(self, lines: Sequence[Placed]) -> str:
-        """Joins the lines into one line of readable text, without markup."""
+        """Joins the lines into one line of readable text without markup."""
         return "".join(part for part, _ in self._pieces(lines, emphasis=False, marks=False))
 
     def _heading(self, block: Block) -> None:
@@ -123,7 +123,7 @@ class _Writer:
             self._put(text.replace(" ", "").capitalize(), block.lines[0])
             self._put("\n\n")
         else:
-            # Otherwise, a subsection "A." would be parsed as an appendix.
+            # A subsection "A." would otherwise be parsed as an appendix.
             lead = re.match(r"§\s*" if block.level == 1 else r"§\s*|[A-Z][.)]\s+", text)
             skip = lead.end() if lead else 0
             if id(block) in self._lettered:
@@ -142,7 +142,7 @@ class _Writer:
         self._put("\n\n")
 
     def _uncapitalised(self, text: str) -> str:
-        """Converts a heading in capitals to normal case, except for acronyms that occur in the running text."""
+        """Converts a heading in capitals to normal case. Keeps acronyms that occur in the running text."""
 
         def written(match: re.Match[str]) -> str:
             word = match.group()
@@ -155,7 +155,7 @@ class _Writer:
     def _pieces(
         self, lines: Sequence[Placed], *, emphasis: bool, marks: bool = True, skip: int = 0
     ) -> Iterator[tuple[str, Placed]]:
-        """Yields one piece of text per printed line. Words hyphenated at line ends are joined, unless the hyphen
+        """Yields one piece of text for each printed line. Joins words hyphenated at line ends, unless the hyphen
         belongs to the word."""
         marked = _few(lines) if emphasis else frozenset()
         texts = []
@@ -166,7 +166,7 @@ class _Writer:
         for index, placed in enumerate(lines):
             text, following = texts[index], texts[index + 1] if index + 1 < len(lines) else ""
             mark = re.search(r"(?<=\w)(\*{1,2})(-?)$", text)
-            if mark and re.match(re.escape(mark[1]) + r"\w", following):  # a term that continues on the next line
+            if mark and re.match(re.escape(mark[1]) + r"\w", following):  # the term continues on the next line
                 text, following = text[: mark.start()] + mark[2], following[len(mark[1]) :]
                 texts[index + 1] = following
             if not following:
@@ -190,8 +190,8 @@ class _Writer:
 
 
 def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
-    """The ids of appendix headings such as "A Proofs" and "B Details". The letters must be consecutive. A single
-    appendix heading must follow the references."""
+    """Returns the ids of appendix headings such as "A Proofs" and "B Details". The letters must be consecutive, and a
+    single appendix heading must follow the references."""
     expected, cited, out = "A", False, []
     for block in page_blocks:
         if block.kind != "heading" or block.level != 1:
@@ -204,7 +204,8 @@ def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
 
 
 def _without_marks_of_notes(runs: Sequence[Run]) -> list[Run]:
-    """Removes superscripts that refer to footnotes or, after a word, to references."""
+    """Removes superscripts that refer to footnotes. After a word, also removes superscripts that refer to
+    references."""
     main = max((run.style.size for run in runs), default=0.0)
     out: list[Run] = []
     for run in runs:
@@ -227,8 +228,8 @@ def _from(runs: Sequence[Run], skip: int) -> list[Run]:
 
 
 def _few(lines: Sequence[Placed]) -> frozenset[str]:
-    """The marks that emphasize parts of these lines. Italics or bold that cover most of a paragraph are not
-    emphasis."""
+    """Returns the Markdown marks that emphasize parts of these lines. Italics or bold type that covers most of a
+    paragraph is not emphasis."""
     count = {"": 0, "*": 0, "**": 0}
     for run in (run for placed in lines for run in placed.line.runs):
         count[_mark(run)] += sum(c.isalpha() for c in run.text)
@@ -244,7 +245,8 @@ def _is_sign(run: Run) -> bool:
 
 
 def _emphasised(runs: Sequence[Run], marks: frozenset[str], *, first: bool) -> str:
-    """Text with `marks` around emphasized parts and no other markup; `first` is True at the start of a paragraph."""
+    """Returns the text with `marks` around emphasized parts and no other markup. `first` is True at the start of a
+    paragraph."""
     pieces: list[tuple[str, str]] = []
     own = [_mark(run) if _mark(run) in marks else "" for run in runs]
     for index, run in enumerate(runs):

@@ -1,6 +1,6 @@
 """Detects the headings in a printed paper by their font.
 
-Headings are printed in the same fonts as "Introduction", "References" and the numbered subsections."""
+Headings use the same fonts as "Introduction", "References" and the numbered subsections."""
 
 import re
 from collections import Counter
@@ -20,7 +20,8 @@ def without_number(text: str) -> str:
 
 
 class HeadingFonts:
-    """The fonts used for headings (size, bold, italic, capitals), and the heading level that each font indicates."""
+    """Maps the fonts of a paper's headings to heading levels. A font is described by its size and whether it is bold,
+    italic or in capitals."""
 
     def __init__(self, lines: Sequence[Placed], body: float) -> None:
         self._body = body
@@ -48,12 +49,12 @@ class HeadingFonts:
                 or not (named or {"1", "2", "3"} - numbers)
             ):
                 levels = self._levels.setdefault(font, Counter())
-                lettered = not levels  # subsections "A." under sections "I."
+                lettered = not levels  # subsections "A." in sections "I."
                 for number in numbers:
                     levels[2 if lettered and number.isalpha() else number.count(".") + 1] += 1
 
     def level(self, group: Sequence[Placed]) -> int:
-        """A heading's level, or 0 for other lines."""
+        """Returns the level of a heading. Returns 0 for all other lines."""
         text = text_of(group).lstrip("§ ")
         if _ALONE.match(text) or re.fullmatch(r"(?:[A-Z] ){4,}[A-Z]", text):
             return 1
@@ -95,7 +96,7 @@ class HeadingFonts:
 
     @staticmethod
     def _font(placed: Placed) -> Font | None:
-        """The font of a line, or None if the line uses several fonts. Words in a formula font are ignored."""
+        """Returns the font of a line, or None if the line uses several fonts. Ignores words in a formula font."""
         runs = [run for run in placed.line.runs if re.search(r"[^\W\d_]", run.text) and not run.style.math]
         if not runs:
             return None

@@ -1,4 +1,4 @@
-"""Classifies groups of printed lines as text, captions, algorithms or formulas, or as none of these."""
+"""Classifies groups of printed lines as text, captions, algorithms or formulas. Some groups are none of these."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def kind_of(group: Sequence[Placed], body: float) -> Kind | None:
         return "equation" if displayed and any(MATH_SIGN.search(p.line.text) for p in group) else None
     gaps = [placed.line.text.strip().count("  ") for placed in group if not is_math(placed)]
     if max(gaps) > 1 or sum(gap > 0 for gap in gaps) * 2 > len(gaps):
-        return None  # figure labels or table cells, side by side
+        return None  # side-by-side figure labels or table cells
     if _NOT_TEXT.match(text):
         return None
     size = max(placed.line.size for placed in group)  # the first line may consist mostly of indices
@@ -41,7 +41,7 @@ def kind_of(group: Sequence[Placed], body: float) -> Kind | None:
 
 
 def is_caption(group: Sequence[Placed], body: float) -> bool:
-    """Whether the group is a caption rather than a sentence that begins with "Figure 3 shows"."""
+    """Returns whether the group is a caption. A sentence that begins with "Figure 3 shows" is not a caption."""
     text, first = text_of(group), group[0].line
     match = CAPTION.match(text)
     if match is None:
@@ -51,7 +51,8 @@ def is_caption(group: Sequence[Placed], body: float) -> bool:
 
 
 def introduces(group: Sequence[Placed], beside: Sequence[Sequence[Placed]], body: float) -> bool:
-    """Whether a few words at the left edge, such as "or, equivalently,", belong to an adjacent displayed formula."""
+    """Returns whether a few words at the left edge belong to an adjacent displayed formula, such as "or,
+    equivalently,"."""
     first, text = group[0], text_of(group)
     letters = sum(c.isalpha() for c in text)
     at_edge = in_size(first, body) and -1 < first.line.x0 - first.left < 2.5 * first.line.size

@@ -1,5 +1,4 @@
-"""Puts the lines of a printed paper in reading order, separating columns and removing running heads and page
-numbers."""
+"""Puts the lines of a printed paper in reading order. Separates columns, and removes running heads and page numbers."""
 
 import re
 from collections import Counter
@@ -9,37 +8,37 @@ from itertools import pairwise
 
 from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
 
-_SAME = 4.0  # maximum points between a column's left edges on two pages
-_SAME_EDGE = 1.5  # maximum points between the left edges of two lines in one paragraph
-_PITCH = 1.35  # maximum distance between two lines in one paragraph, relative to the font size
+_SAME = 4.0  # the maximum distance, in points, between a column's left edges on two pages
+_SAME_EDGE = 1.5  # the maximum distance, in points, between the left edges of two lines in a paragraph
+_PITCH = 1.35  # the maximum distance between two lines in a paragraph, relative to the font size
 _WIDEST_INDENT = 26  # points
-_COLUMN = 0.25  # minimum length of a text line in one of two columns, relative to the page width
-_FEWEST_IN_COLUMN = 8  # minimum number of text lines in a column
+_COLUMN = 0.25  # the minimum length of a line of text in a column, relative to the page width
+_FEWEST_IN_COLUMN = 8  # the minimum number of text lines in a column
 _LONGEST_INDEX = 8  # characters
-_SHORTEST_LINE = 25  # characters in a text line that has indices
-_MARGIN = 0.1  # the top and bottom margins for running heads, relative to the page height
+_SHORTEST_LINE = 25  # characters in a line of text that has indices
+_MARGIN = 0.1  # the height of the top and bottom margins for running heads, relative to the page height
 _PAGE_NUMBER = re.compile(r"(?i)(?:page\s++)?[-–—|\s]*+(?:\d{1,4}|[ivxl]{1,6})[-–—|\s]*+(?:(?:of|/)\s*+\d{1,4})?\s*+$")
 
-# A cover sheet added by a portal.
+# Matches a cover sheet added by a website.
 _COVER = re.compile(r"See discussions, stats, and author profiles for this publication")
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A line in reading order: `left` and `right` bound its column, and `number` counts the lines on its page from
-    1."""
+    """Represents a line in reading order. `left` and `right` are the edges of its column, and `number` counts the lines
+    on its page from 1."""
 
     line: Line
     left: float
     right: float
     column: tuple[int, int]
-    """The page, and the index of the line's section in reading order. A section is, for example, a column between two
-    elements that span both columns."""
+    """The page, and the index of the line's part of the page in reading order. For example, a part may be a column
+    between two elements that span both columns."""
     number: int
 
 
 def reading_order(pages: Sequence[Page]) -> list[Placed]:
-    """All lines of running text, floats and headings, in reading order."""
+    """Returns all lines of running text, floats and headings, in reading order."""
     if len(pages) > 1 and _COVER.search("".join(f.text for f in pages[0].fragments)):
         pages = pages[1:]
     bodies = _without_running_heads(pages)
@@ -51,19 +50,18 @@ def reading_order(pages: Sequence[Page]) -> list[Placed]:
         if gutter is None and often and often * 3 >= len(pages) and not _is_one_column(fragments, usual):
             gutter = usual  # the last page may have too few lines to detect its columns
         elif gutter is not None and often * 4 < len(pages) and not _fills_columns(page, fragments, gutter):
-            gutter = None  # aligned labels or cells on just a few pages
+            gutter = None  # these are labels or cells that are aligned on just a few pages
         out += _page_order(page, fragments, gutter)
     return out
 
 
 def _usual(gutters: Sequence[float]) -> float:
-    """The most common gutter, or 0 if there are no gutters."""
     near = {gutter: sum(abs(gutter - other) < _SAME for other in gutters) for gutter in gutters}
     return max(near, key=lambda gutter: (near[gutter], -gutter), default=0.0)
 
 
 def body_size(lines: Iterable[Line]) -> float:
-    """The font size used for most of the text."""
+    """Returns the font size of most of the text."""
     weights: Counter[float] = Counter()
     for line in lines:
         for run in line.runs:
@@ -75,7 +73,7 @@ def body_size(lines: Iterable[Line]) -> float:
 
 
 def _without_running_heads(pages: Sequence[Page]) -> list[list[Line]]:
-    """The lines on each page, without page numbers and repeated text in the margins."""
+    """Returns the lines on each page. Omits page numbers and text that the margins repeat."""
     seen: Counter[str] = Counter()
     for page in pages:
         seen.update({_pattern(f) for f in page.fragments if _in_margin(f, page)})
@@ -101,9 +99,10 @@ def _pattern(line: Line) -> str:
 
 
 def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
-    """Finds where the right-hand column starts: an x at which many lines start and that few lines cross.
+    """Finds the x position at which the right-hand column starts. Many lines start at this position, and few lines
+    cross it.
 
-    An indent is not mistaken for a column, because lines that start to the left of the indent cross it."""
+    Indented lines are not mistaken for a column, because other lines cross the position at which they start."""
     starts = Counter(round(f.x0) for f in fragments if 0.4 * page.width < f.x0 < 0.65 * page.width)
     candidates = []
     for x, count in starts.items():
@@ -116,13 +115,14 @@ def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
 
 
 def _is_one_column(fragments: Sequence[Line], gutter: float) -> bool:
-    """Whether more lines cross the gutter than begin there, as on single-column pages in some appendices."""
+    """Returns whether more lines cross the gutter than start at it. This happens on single-column pages in some
+    appendices."""
     crossing = sum(f.x0 < gutter - 2 and f.x1 > gutter + 2 for f in fragments)
     return crossing > sum(gutter - 1 <= f.x0 < gutter + _WIDEST_INDENT for f in fragments)
 
 
 def _fills_columns(page: Page, fragments: Sequence[Line], gutter: float) -> bool:
-    """Whether a whole page has two columns, as in a bibliography after single-column text."""
+    """Returns whether the columns fill a whole page, as in a bibliography after single-column text."""
     left = [f for f in fragments if f.x1 <= gutter + 1]
     right = [f for f in fragments if f.x0 >= gutter - 6]
     across = len(fragments) - len(left) - len(right)
@@ -153,7 +153,7 @@ def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list
 def _with_last_lines(
     left: list[Line], right: list[Line], across: list[Line]
 ) -> tuple[list[Line], list[Line], list[Line]]:
-    """Returns the lines in the left column, in the right column, and across both columns. If a caption spans both
+    """Returns the lines in the left column, in the right column and across both columns. If a caption spans both
     columns, its short last line is moved from the left column to the caption."""
     whole = list(across)
     for line in left:
@@ -185,7 +185,8 @@ def _bands(left: list[Line], right: list[Line], across: list[Line]) -> list[tupl
 
 
 def _edges(lines: Sequence[Line], page: Page, gutter: float | None) -> list[tuple[float, float]]:
-    """The left and right edges of the lines that span both columns, of the left column and of the right column."""
+    """Returns three pairs of left and right edges: for lines that span both columns, for the left column and for the
+    right column."""
 
     def edge(lines: list[Line], default: tuple[float, float]) -> tuple[float, float]:
         long = [f for f in lines if f.x1 - f.x0 > 0.5 * (default[1] - default[0])] or lines
@@ -206,12 +207,12 @@ def _edges(lines: Sequence[Line], page: Page, gutter: float | None) -> list[tupl
 
 
 def _joined(fragments: Iterable[Line]) -> list[Line]:
-    """Joins side-by-side fragments into lines, top to bottom."""
+    """Joins side-by-side fragments into lines, from top to bottom."""
     return [_merged(row) for row in _rows(fragments)]
 
 
 def _rows(fragments: Iterable[Line]) -> list[list[Line]]:
-    """Fragments grouped into lines from top to bottom, and ordered from left to right in each line."""
+    """Groups fragments into lines from top to bottom. In each line, the fragments are ordered from left to right."""
     rows: list[list[Line]] = []
     for fragment in sorted(fragments, key=lambda f: (f.top + f.bottom, f.x0)):
         row = next((r for r in reversed(rows[-4:]) if _same_row(r, fragment)), None)
@@ -223,7 +224,7 @@ def _rows(fragments: Iterable[Line]) -> list[list[Line]]:
 
 
 def _with_indices(rows: Sequence[list[Line]]) -> list[list[Line]]:
-    """The rows, with stacked indices moved into the text line that they belong to."""
+    """Moves stacked indices into the text lines that they belong to."""
     out: list[list[Line]] = []
     waiting: list[Line] = []
     for row, following in pairwise([*rows, []]):

@@ -1,6 +1,6 @@
 """Recovers ligatures in PDFs whose fonts do not identify their characters, as in "e?ective" and "speci?c".
 
-Fonts number ligatures arbitrarily, so each number is assumed to be the ligature that completes the most words."""
+Fonts number ligatures arbitrarily. Each number is assumed to be the ligature that completes the most words."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -11,7 +11,7 @@ Place = tuple[str, int]
 Words = dict[Place, Counter[tuple[str, str]]]
 """The letters before and after each unreadable character, keyed by position."""
 
-# Parts of common words, keyed by the ligature they contain.
+# Maps each ligature to parts of common words that contain it.
 _WORDS = {
     "ff": "differ effect effort offer affect buffer stuff staff suffer tradeoff cutoff effici suffici coeffici difficu "
     "office",
@@ -29,14 +29,14 @@ _LONGEST = 20
 
 
 def split_word(character: Callable[[int], str], at: int) -> tuple[str, str]:
-    """The letters before and after an unreadable character."""
+    """Returns the letters directly before and after an unreadable character."""
     before = "".join(takewhile(str.isalpha, map(character, range(at - 1, max(-1, at - _LONGEST), -1))))
     return before[::-1], "".join(takewhile(str.isalpha, map(character, range(at + 1, at + _LONGEST))))
 
 
 def ligatures(words: Words) -> dict[Place, str]:
-    """Maps each place to its ligature, as determined from the surrounding words. Places without a plausible ligature
-    are omitted."""
+    """Maps each place to its ligature, which the surrounding words determine. Omits places without a plausible
+    ligature."""
     found = {}
     for place, split in words.items():
         scores = {ligature: _completed(ligature, split) for ligature in _WORDS}
@@ -47,7 +47,7 @@ def ligatures(words: Words) -> dict[Place, str]:
 
 
 def _completed(ligature: str, split: Counter[tuple[str, str]]) -> int:
-    """The number of words that become common words with this ligature."""
+    """Returns how many words become common words with this ligature."""
     ends = [word.split(ligature) for word in _WORDS[ligature].split()]
     return sum(
         count

@@ -1,4 +1,4 @@
-"""Extracts the printed text of a PDF: fragments with their positions and fonts, as reported by pdfium.
+"""Uses pdfium to extract the text of a PDF as fragments with positions and fonts.
 
 Positions are in points from the upper left corner of the page, so a smaller `top` is higher on the page."""
 
@@ -21,8 +21,8 @@ from xkg.errors import InputError, UnsafeInputError
 
 MOST_PAGES = 1000
 _FEWEST_CHARACTERS = 100
-_FEWEST_IN_WORDS = 0.3  # minimum fraction of letters in words (at least 0.6 even in papers full of formulas)
-_MOST_CHARACTERS = 100_000  # maximum number of characters on one page
+_FEWEST_IN_WORDS = 0.3  # the minimum fraction of letters in words; most papers have at least 0.6
+_MOST_CHARACTERS = 100_000  # on one page
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _BOLD = re.compile(r"(?i)bold|black|heavy|demi|-medi|cmbx|cmb\d|sfbx|ecbx")
@@ -33,13 +33,13 @@ _DIGITS = frozenset("0123456789")
 _WHITE = frozenset((0x09, 0x0A, 0x0D, 0x20, 0xA0, 0xAD))
 _ACCENTS = {"´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˘": "\u0306",
             "¸": "\u0327", "¯": "\u0304", "˚": "\u030a", "˝": "\u030b", "˙": "\u0307"}  # fmt: skip
-_DOTLESS = {"ı": "i", "ȷ": "j"}  # used under an accent
-_lock = threading.Lock()  # pdfium's state is shared by all threads
+_DOTLESS = {"ı": "i", "ȷ": "j"}  # letters that occur under an accent
+_lock = threading.Lock()  # all threads share pdfium's state
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A font: `size` is in points; `math` is set for formula fonts."""
+    """Describes the font of a piece of text. `size` is in points. `math` is True for formula fonts."""
 
     size: float
     bold: bool
@@ -55,7 +55,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Text on one baseline. `page` counts from 1."""
+    """Contains text on one baseline. `page` counts from 1."""
 
     page: int
     x0: float
@@ -70,7 +70,7 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The font size of most letters in the line. Small capitals count as having the size of the letters before
+        """Returns the font size of most letters in the line. Small capitals count as letters of the size before
         them."""
         weights: dict[float, int] = {}
         for before, run in zip((None, *self.runs), self.runs, strict=False):
@@ -82,7 +82,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page's lines. `margin` contains rotated text, such as arXiv's stamp."""
+    """Contains the lines of a page. `margin` contains rotated text, such as arXiv's stamp."""
 
     width: float
     height: float
@@ -94,12 +94,12 @@ class Page:
 class PrintedPaper:
     pages: tuple[Page, ...]
     title: str
-    """The title from the file's metadata, or '' if there is none."""
+    """The title from the file's metadata, or '' if the file has none."""
 
 
 def read_pdf(data: bytes, path: Path) -> PrintedPaper:
-    """Reads a PDF. Raises `InputError` if the PDF is damaged, truncated or encrypted, if it has no text, or if its
-    fonts do not identify their characters. Raises `UnsafeInputError` if the PDF has too many pages for a paper."""
+    """Reads a PDF. Raises `InputError` if the PDF is damaged, truncated or encrypted, or if its text cannot be
+    extracted. Raises `UnsafeInputError` if the PDF has too many pages for a paper."""
     damaged = InputError(f"{path} is a damaged or truncated PDF; download it again, or use the paper's LaTeX source")
     if b"%%EOF" not in data[-4096:]:
         raise damaged
@@ -143,7 +143,8 @@ class _Character:
 
 
 def _pages(document: pdfium.PdfDocument, known: Mapping[Place, str]) -> tuple[tuple[Page, ...], Words]:
-    """The pages, decoded with the `known` characters, and the words around characters that are still unreadable."""
+    """Decodes the pages with the `known` characters. Returns the pages, and the words around characters that are still
+    unreadable."""
     unreadable: Words = {}
     pages = (_page(document[index], index + 1, known, unreadable) for index in range(len(document)))
     return tuple(pages), unreadable
@@ -188,7 +189,7 @@ def _without_line_numbers(characters: Sequence[tuple[_Character, bool]]) -> Iter
 
 
 def _bare_digits(characters: Sequence[_Character]) -> Iterator[tuple[int, int]]:
-    """The start and end of each run of at most five digits with whitespace on both sides."""
+    """Yields the start and end of each run of at most five digits that has whitespace on both sides."""
     start = 0
     for index, character in enumerate(characters):
         if index and _touches(characters[index - 1], character):
@@ -210,8 +211,8 @@ def _touches(before: _Character, after: _Character) -> bool:
 
 
 def _accented(reader: "_CharacterReader", count: int) -> Iterator[tuple[_Character, bool]]:
-    """Yields each character with a flag that is True if whitespace comes before the character. An accent that TeX
-    placed over a letter is merged into the letter."""
+    """Yields each character with a flag that is True if whitespace comes before it. Merges an accent that TeX placed
+    over a letter into the letter."""
     space = False
     accent: _Character | None = None
     last: _Character | None = None
@@ -243,7 +244,7 @@ def _over(accent: _Character, letter: _Character) -> bool:
 
 
 class _CharacterReader:
-    """Reads the characters on a page by index. Fonts are looked up only once per text object."""
+    """Reads the characters on a page by index. Looks up the font of each text object only once."""
 
     def __init__(self, text: pdfium.PdfTextPage, height: float, known: Mapping[Place, str], unreadable: Words) -> None:
         self._text, self._height = text, height
@@ -252,7 +253,7 @@ class _CharacterReader:
         self._box = raw.FS_RECTF()
 
     def at(self, index: int) -> _Character | None:
-        """The character at an index, or None for whitespace and characters that pdfium generated."""
+        """Returns the character at an index. Returns None for whitespace and for characters that pdfium generated."""
         code = raw.FPDFText_GetUnicode(self._text, index)
         if raw.FPDFText_IsHyphen(self._text, index) == 1:
             code = 0x2D
@@ -266,7 +267,7 @@ class _CharacterReader:
         return _Character(character, box.left, box.right, top, bottom, style, upright)
 
     def _ligature(self, index: int, code: int) -> str:
-        """The ligature represented by an unreadable character, or '' if the ligature is unknown."""
+        """Returns the ligature for an unreadable character, or '' if the ligature is unknown."""
         if code in _WHITE or raw.FPDFText_IsGenerated(self._text, index) == 1:
             return ""
         style, _, font = self._style(index)
@@ -296,7 +297,7 @@ class _CharacterReader:
 
 
 def _readable(code: int) -> str:
-    """Returns a character as text, with ligatures split, or '' for whitespace and unreadable characters."""
+    """Returns a character as text, with ligatures split. Returns '' for whitespace and unreadable characters."""
     if code < 0x21 or code in (0x7F, 0xA0, 0xAD, 0xFFFE, 0xFFFF) or 0xD800 <= code < 0xE000 or code > 0x10FFFF:
         return ""
     character = chr(code)
@@ -306,7 +307,8 @@ def _readable(code: int) -> str:
 
 
 def _follows(before: _Character, after: _Character) -> bool:
-    """Whether a character, possibly a superscript, is on the same line as the previous character."""
+    """Returns whether a character is on the same line as the previous character. Superscripts count as being on the
+    line."""
     shared = min(before.bottom, after.bottom) - max(before.top, after.top)
     lower = min(before.bottom - before.top, after.bottom - after.top)
     size = max(before.style.size, after.style.size)

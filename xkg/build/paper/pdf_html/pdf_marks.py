@@ -1,4 +1,4 @@
-"""Recognises formulas, and the first lines of captions, algorithms and lists, by their characters."""
+"""Recognises formulas and the first lines of captions, algorithms and lists by their characters."""
 
 import re
 from collections.abc import Sequence
@@ -18,12 +18,13 @@ MATH_SIGN = re.compile(r"[=<>≤≥≈∼∝∑∏∫∈→←∂∇±×·⊙∥
 
 
 def starts_upper(text: str) -> bool:
-    """Whether a text starts with a letter that is not lower-case, including letters from scripts without case."""
+    """Returns whether a text starts with a letter that is not lower-case. The letter may belong to a script without
+    case."""
     return text[:1].isalpha() and not text[:1].islower()
 
 
 def caseless(text: str) -> int:
-    """The number of letters from scripts without case."""
+    """Returns the number of letters that belong to scripts without case."""
     return sum(letter.isalpha() and letter.lower() == letter.upper() for letter in text)
 
 
@@ -32,7 +33,7 @@ def text_of(group: Sequence[Placed]) -> str:
 
 
 def is_math(placed: Placed) -> bool:
-    """Whether a line is all or part of a displayed formula. Such a line has few words, and contains signs or
+    """Returns whether a line is part of a displayed formula. Such a line has few words, and contains signs or
     indices."""
     text = placed.line.text
     words = [w for run in placed.line.runs if not run.style.math for w in re.findall(r"[^\W\d_]{3,}", run.text)]

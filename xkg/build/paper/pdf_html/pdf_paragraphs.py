@@ -28,7 +28,8 @@ def groups(lines: Sequence[Placed], body: float, fonts: HeadingFonts) -> Iterato
 
 
 def _algorithm_end(lines: Sequence[Placed], start: int, pitch: float) -> int:
-    """The end of the algorithm whose caption is at `start`, or `start` itself if there is no algorithm."""
+    """Returns the index at which the algorithm with a caption at `start` ends. Returns `start` itself if there is no
+    algorithm."""
     if not ALGORITHM.match(lines[start].line.text):
         return start
     steps, last, others = 0, start, 0
@@ -52,7 +53,7 @@ def _algorithm_end(lines: Sequence[Placed], start: int, pitch: float) -> int:
 
 
 def _pitch(lines: Sequence[Placed], body: float) -> float:
-    """The line spacing within a paragraph, relative to the font size."""
+    """Returns the line spacing within a paragraph, relative to the font size."""
     steps = Counter(
         round((b.line.bottom - a.line.bottom) / body, 2)
         for a, b in pairwise(lines)
@@ -62,7 +63,6 @@ def _pitch(lines: Sequence[Placed], body: float) -> float:
 
 
 def _parts(group: Sequence[Placed], placed: Placed, pitch: float, fonts: HeadingFonts) -> bool:
-    """Whether a line begins a new block."""
     before, line = group[-1].line, placed.line
     if group[-1].column != placed.column:
         return True
@@ -92,7 +92,7 @@ def _parts(group: Sequence[Placed], placed: Placed, pitch: float, fonts: Heading
 
 
 def _fills(placed: Placed, following: Line) -> bool:
-    """Whether a line of running text continues on the next line, even if the next line looks like the start of a
+    """Returns whether a line of running text continues on the next line. The next line may look like the start of a
     caption, as in "Figure 2. We draw samples"."""
     full = placed.line.x1 > placed.right - placed.line.size and abs(placed.line.size - following.size) < 0.2
     indented = following.x0 - min(placed.line.x0, placed.left + 2.5 * following.size)  # as in a list item
@@ -100,8 +100,8 @@ def _fills(placed: Placed, following: Line) -> bool:
 
 
 def _begins_with_head(placed: Placed) -> bool:
-    """Whether a line begins with a run-in head, that is, with bold words that start with a capital letter and precede
-    plain text."""
+    """Returns whether a line begins with a run-in heading. Such a heading consists of bold words that start with a
+    capital letter and precede plain text."""
     runs = placed.line.runs
     head = next((index for index, run in enumerate(runs) if not run.style.bold), len(runs))
     text = "".join(run.text for run in runs[:head])

@@ -1,8 +1,8 @@
 """Splits the lines of a printed bibliography into entries.
 
-Bibliography styles mark the start of an entry with a number or label, a hanging indent, an indented first line, or a
-gap. If there are no labels, the style with the most plausible entry starts is used. An entry start is plausible if the
-previous entry is complete and the new entry starts with a letter."""
+Bibliographies mark the start of an entry with a number, a label, a hanging indent, an indented first line or a gap. If
+there are no labels, the mark with the most plausible entry starts is used. An entry start is plausible if the previous
+entry is complete and the new entry starts with a letter."""
 
 import re
 from collections import Counter
@@ -12,23 +12,23 @@ from itertools import pairwise
 from xkg.build.paper.pdf_html.pdf_layout import Placed
 
 _LABEL = re.compile(r"\[(?:(\d{1,3})|[^\]]{1,12})\]\s?|\(?(\d{1,3})[.)]\s")
-# Initials at the end of a line do not end an entry.
+# Matches the end of an entry. Initials at the end of a line do not end an entry.
 _END = re.compile(r"(?:(?<![^\w][A-Z])\.|[)\d/]|https?:\S{1,200}|www\.\S{1,200})\s*$")
 _BEGINNING = re.compile(r"(?!In\s)[\W\d_]{0,3}[^\W\d_]")
 _BRACKETED = re.compile(r"\[(\d{1,3})\]\s")
 _FEWEST_LABELS = 4
 _DATED = re.compile(r"(?:1[89]|20)\d\d|arXiv|https?:|www\.|(?i:\b(?:in press|to appear|forthcoming|preprint)\b)")
-_MOST = 0.8  # minimum fraction of entries with a year
-_FEWEST_AFTER = 2  # if more than this many final entries have no year, they are not references but other text
+_MOST = 0.8  # the minimum fraction of entries that contain a year
+_FEWEST_AFTER = 2  # if more than this many final entries have no year, they are other text
 _FEWEST_WORDS = 4
-_FEWEST_LETTERS = 0.55  # minimum fraction of letters in an entry without a year
+_FEWEST_LETTERS = 0.55  # the minimum fraction of letters in an entry without a year
 _SURE = 0.9  # if at least this fraction of the entry starts is plausible, use the style with the most entry starts
-_LONGEST = 12  # maximum number of lines per entry, on average
+_LONGEST = 12  # the maximum number of lines per entry, on average
 
 
 def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Placed]]:
-    """The entries in reading order, and the lines of text after the last entry. A lone heading or label is not an
-    entry."""
+    """Returns the entries in reading order, and the lines of text after the last entry. A heading or label alone is not
+    an entry."""
     if not lines:
         return [], []
     found: list[list[Placed]] = []
@@ -47,8 +47,8 @@ def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Pla
 
 
 def _end(dated: Sequence[bool]) -> int:
-    """The number of entries before other text begins. Nearly all entries contain a year, and the text after the last
-    entry does not."""
+    """Returns the number of entries before other text begins. Nearly all entries contain a year, but the text after
+    them does not."""
     ends, so_far = [], 0
     for index, has_date in enumerate(dated):
         so_far += has_date
@@ -76,7 +76,7 @@ def _starts(lines: Sequence[Placed]) -> list[bool]:
 
 
 def _counts_from_one(lines: Sequence[Placed]) -> bool:
-    """Whether the entries are numbered "[1]", "[2]" and so on. Text without labels may follow the entries."""
+    """Returns whether the entries are numbered "[1]", "[2]" and so on. Text without labels may follow the entries."""
     numbers = [int(match[1]) for placed in lines if (match := _BRACKETED.match(placed.line.text))]
     return (
         numbers[:_FEWEST_LABELS] == list(range(1, _FEWEST_LABELS + 1))
@@ -85,7 +85,7 @@ def _counts_from_one(lines: Sequence[Placed]) -> bool:
 
 
 def _labelled(lines: Sequence[Placed]) -> list[bool]:
-    """For each line, whether the line begins with a label or with the next consecutive number."""
+    """Returns whether each line begins with a label or with the next consecutive number."""
     out: list[bool] = []
     last = 0
     for placed in lines:
@@ -99,7 +99,7 @@ def _labelled(lines: Sequence[Placed]) -> list[bool]:
 
 
 def _inset(lines: Sequence[Placed]) -> list[bool]:
-    """For each line, whether the line starts to the right of its column's left edge."""
+    """Returns whether each line starts to the right of its column's left edge."""
     lefts: dict[tuple[int, float], Counter[int]] = {}
     for placed in lines:
         lefts.setdefault(_side(placed), Counter())[round(placed.line.x0)] += 1
@@ -112,8 +112,8 @@ def _side(placed: Placed) -> tuple[int, float]:
 
 
 def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
-    """The fraction of presumed entry starts that look like the start of an entry and follow the end of another
-    entry."""
+    """Returns the fraction of entry starts that are plausible. A plausible start looks like the start of an entry and
+    follows a complete entry."""
     at = [index for index, start in enumerate(starts) if start and index]
     if len(lines) > _LONGEST * (len(at) + 1):
         return 0.0
@@ -125,7 +125,7 @@ def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
 
 
 def _gaps(lines: Sequence[Placed]) -> list[bool]:
-    """For every line except the first, whether the line follows a gap or the short last line of an entry."""
+    """Returns whether each line except the first follows a gap or the short last line of an entry."""
     pairs = list(pairwise(lines))
     usual = Counter(round(b.line.bottom - a.line.bottom) for a, b in pairs if a.column == b.column).most_common(1)
     wide = usual[0][0] + 1.5 if usual else float("inf")
@@ -133,7 +133,7 @@ def _gaps(lines: Sequence[Placed]) -> list[bool]:
     def ends(a: Placed, b: Placed) -> bool:
         if _END.search(a.line.text) is None:
             return False
-        if a.column != b.column:  # a gap before the first line in a column is not visible
+        if a.column != b.column:  # a gap above the first line of a column is not visible
             begins = b.line.text[:1].isupper() and _BEGINNING.match(b.line.text) is not None
             return begins or a.line.x1 < a.right - 3 * a.line.size
         return a.line.x1 < a.right - 3 * a.line.size

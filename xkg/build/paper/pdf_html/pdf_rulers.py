@@ -1,18 +1,18 @@
 """Finds the line numbers printed next to a draft's text. Such numbers are often so close to the text that they would be
-taken for words."""
+read as words."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-_FEWEST = 20  # numbers in one column
-_SAME = 1.5  # maximum points between the edges of two numbers in the same ruler
-_CONSECUTIVE = 0.8  # minimum fraction of a ruler's numbers that follow the number above
+_FEWEST = 20  # the minimum count of numbers in a column
+_SAME = 1.5  # the maximum distance, in points, between the edges of two numbers in a column
+_CONSECUTIVE = 0.8  # the minimum fraction of a column's numbers that follow the number above
 
 
 class PrintedNumber(NamedTuple):
-    """A number printed apart from other text, with its value, its left and right edges in points, and its height on the
-    page."""
+    """Represents a printed number with space around it. The fields contain its value, its left and right edges in
+    points, and its height on the page."""
 
     value: int
     x0: float
@@ -21,7 +21,7 @@ class PrintedNumber(NamedTuple):
 
 
 def ruler_numbers(numbers: Sequence[PrintedNumber]) -> frozenset[int]:
-    """The indices of the printed numbers that are line numbers. Line numbers are stacked, aligned and consecutive."""
+    """Returns the indices of the numbers that are line numbers. Line numbers are stacked, aligned and consecutive."""
     found: set[int] = set()
     for edge in ("x0", "x1"):
         for aligned in _aligned(numbers, edge):
@@ -33,7 +33,7 @@ def ruler_numbers(numbers: Sequence[PrintedNumber]) -> frozenset[int]:
 
 
 def _aligned(numbers: Sequence[PrintedNumber], edge: str) -> Iterator[list[int]]:
-    """Groups of indices whose numbers have nearly equal left or right edges."""
+    """Yields groups of indices. The numbers in a group have nearly equal left or right edges."""
     group: list[int] = []
     for index in sorted(range(len(numbers)), key=lambda index: float(getattr(numbers[index], edge))):
         if group and getattr(numbers[index], edge) - getattr(numbers[group[-1]], edge) > _SAME:

@@ -12,12 +12,13 @@ ImportNode = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True)
 class Use:
-    """An occurrence of a global name in a statement, with the attributes that follow the name (f and g for `m.f.g`).
+    """Represents an occurrence of a global name in a statement, with the attributes that follow the name. For `m.f.g`,
+    these are f and g.
 
     `immediate` is True if the name is evaluated when the statement runs, not when a function is called. `enclosing`
-    contains the names bound by enclosing functions or the class body. If the name is bound only by imports in an
-    enclosing function, `local` contains these imports. `text` is the string or f-string that contains the name, or None
-    in plain code. `annotates` is True if the name is part of an annotation."""
+    contains the names bound by enclosing functions or the class body. If only imports in an enclosing function bind the
+    name, `local` contains these imports. `text` is the string or f-string that contains the name, or None in plain
+    code. `annotates` is True if the name is part of an annotation."""
 
     name: str
     node: ast.Name
@@ -30,7 +31,7 @@ class Use:
 
     @property
     def line(self) -> int:
-        """The line in the file where the name occurs."""
+        """Returns the line of the file in which the name occurs."""
         return (self.text or self.node).lineno
 
     @property
@@ -40,10 +41,11 @@ class Use:
 
 @dataclass(eq=False)
 class Statement:
-    """A top-level statement in a module (`guarded` if it is in `if __name__ == "__main__"`).
+    """Represents a top-level statement in a module. `guarded` is True for a statement in `if __name__ == "__main__"`.
 
-    `binds` contains the global names that the statement may bind, and `definite` the names that it always rebinds.
-    `imports` contains its import statements with their scopes, and `headings` its definitions with a global name."""
+    `binds` contains the global names that the statement may bind, and `definite` contains the names that it always
+    rebinds. `imports` contains its import statements with their scopes. `headings` contains its definitions with a
+    global name."""
 
     node: ast.stmt
     index: int
@@ -69,14 +71,14 @@ class Statement:
 
     @property
     def star_imports(self) -> list[str]:
-        """The modules imported with `from … import *`."""
+        """Returns the modules imported with `from … import *`."""
         return [imported_module(n) for n, scope in self.imports if n.names[0].name == "*" and scope.kind == "module"]
 
 
 @dataclass
 class Scope:
-    """A scope. `imported` maps names to the imports that bind them; `others` maps names to the lines of other
-    statements that bind them."""
+    """Represents a scope in a program. `imported` maps names to the imports that bind them. `others` maps names to the
+    lines of other statements that bind them."""
 
     kind: str
     others: dict[str, int] = field(default_factory=dict)
@@ -88,12 +90,12 @@ class Scope:
 
 
 def bound_name(alias: ast.alias) -> str:
-    """The name that an import binds: `a` for `import a.b`."""
+    """Returns the name that an import binds. For example, `import a.b` binds `a`."""
     return alias.asname or alias.name.partition(".")[0]
 
 
 def imported_module(node: ImportNode) -> str:
-    """The module in a `from … import`, with its leading dots."""
+    """Returns the module in a `from … import`, with its leading dots."""
     return "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
 
 
@@ -101,8 +103,8 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def _own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes in the scope of a body. Inner functions and classes are included with their decorators, defaults and
-    bases, but without their bodies; for comprehensions, only walrus targets are included."""
+    """Yields the nodes in the scope of a body. Inner functions and classes are included with their decorators, defaults
+    and bases, but without their bodies. For comprehensions, only walrus targets are included."""
     stack: list[tuple[ast.AST, bool]] = [(node, False) for node in body]
     while stack:
         node, inside = stack.pop()
@@ -151,7 +153,7 @@ def bind(scope: Scope, body: Iterable[ast.AST], headings: list[tuple[str, ast.AS
 
 
 def rebound_names(node: ast.stmt) -> set[str]:
-    """Names that a statement always rebinds without reading them first."""
+    """Returns names that a statement always rebinds without reading them first."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {node.name}
     if isinstance(node, ast.Assign | ast.AnnAssign):

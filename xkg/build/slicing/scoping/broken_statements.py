@@ -1,4 +1,4 @@
-"""Removes unparsable statements from Python source."""
+"""Removes statements that do not parse from Python source."""
 
 import ast
 import re
@@ -11,9 +11,9 @@ _OPENED_AT = re.compile(r"on line (\d{1,9})$")
 
 
 def without_broken_statements(source: str) -> tuple[str, ast.Module] | None:
-    """Returns the source and its syntax tree. Top-level statements that do not parse are replaced by empty lines, so
-    that other statements keep their line numbers. Returns None if 20 or more statements fail to parse, or if no
-    statement parses."""
+    """Returns the source and its syntax tree. Replaces top-level statements that do not parse with empty lines, so that
+    other statements keep their line numbers. Returns None if 20 or more statements fail to parse, or if no statement
+    parses."""
     lines = source.split("\n")
     for _ in range(_MOST):
         try:
@@ -34,7 +34,7 @@ def without_broken_statements(source: str) -> tuple[str, ast.Module] | None:
 
 
 def _statement(lines: list[str], at: int) -> tuple[int, int]:
-    """The line range of the top-level statement at a line, including decorators."""
+    """Returns the line range of the top-level statement at a line. Includes decorators."""
     start, end = at, at + 1
     while start and (_GOES_ON.match(lines[start]) or lines[start - 1].startswith("@")):
         start -= 1

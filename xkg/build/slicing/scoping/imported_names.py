@@ -1,5 +1,5 @@
-"""Finds the names that code uses from each imported package, since these names distinguish packages with the same
-module name."""
+"""Finds the names that code uses from each imported package. These names distinguish packages that have the same module
+name."""
 
 import ast
 import sys
@@ -9,15 +9,17 @@ from xkg.build.slicing.scoping.broken_statements import without_broken_statement
 
 
 def imported_packages(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """`imported_names` without the standard library and the module `implementation` under test."""
+    """Returns `imported_names` without the standard library and without `implementation`, the module under test."""
     used = imported_names(sources)
     return {name: used[name] for name in used.keys() - {"implementation", *sys.stdlib_module_names}}
 
 
 def imported_names(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Maps each top-level module imported by the sources to the names that the sources use directly under that module,
-    sorted. `from a import b`, `from a.b import c`, `import a.b`, and `a.b` after `import a` all yield b for a. If a
-    star import hides the names, the list is empty. Sources that do not parse are skipped."""
+    """Maps each top-level module that the sources import to the sorted names that they use directly under that module.
+    Skips sources that do not parse.
+
+    `from a import b`, `from a.b import c`, `import a.b`, and `a.b` after `import a` all yield b for a. If a star import
+    hides the names, the list is empty."""
     found: dict[str, set[str]] = {}
     stars: set[str] = set()
     for source in sources:

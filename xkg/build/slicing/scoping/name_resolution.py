@@ -1,4 +1,4 @@
-"""Resolves global names across a repository's modules, as far as possible without running them."""
+"""Resolves global names across a repository's modules as far as possible without running them."""
 
 import ast
 import builtins
@@ -17,13 +17,13 @@ from xkg.model import slug
 
 BUILTINS = frozenset(dir(builtins))
 MODULE_NAMES = frozenset({"__file__", "__name__", "__doc__", "__package__", "__spec__", "__loader__", "__path__"})
-# Builtins that a star import from a numeric library may override.
+# A star import from a numeric library may override these builtins.
 _STARRED_BUILTINS = frozenset({"sum", "abs", "max", "min", "pow", "round", "any", "all", "divmod", "open"})
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A name bound by statements in a module."""
+    """Represents a name that statements in a module bind."""
 
     path: str
     name: str
@@ -31,8 +31,10 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """An import from outside the repository: `import module as alias` (attribute None), or an import of an attribute. A
-    plain `import a.b` has alias `a` and module `a`; submodules are added where they are imported."""
+    """Represents an import from outside the repository, such as `import module as alias` or an import of an attribute.
+    In the former case, `attribute` is None.
+
+    A plain `import a.b` has alias `a` and module `a`. Submodules are added where they are imported."""
 
     module: str
     attribute: str | None
@@ -46,7 +48,7 @@ class RepositoryModule:
 
 @dataclass(frozen=True, slots=True)
 class Star:
-    """A name that may come from a star import from outside the repository."""
+    """Represents a name that a star import from outside the repository may define."""
 
     path: str
     name: str
@@ -59,7 +61,7 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A name that cannot be resolved, and the reason."""
+    """Represents a name that cannot be resolved, with the reason."""
 
     name: str
     reason: str
@@ -69,7 +71,8 @@ Target = Definition | External | RepositoryModule | Star | Builtin | Missing
 
 
 class Reference(NamedTuple):
-    """A use, its target, and the number of attributes leading to the target (2 for f in `m.sub.f.x`)."""
+    """A use of a name, its target, and the number of attributes leading to the target. For f in `m.sub.f.x`, this
+    number is 2."""
 
     use: Use
     target: Target
@@ -81,8 +84,8 @@ class Reference(NamedTuple):
 
 
 class Program:
-    """All Python modules in a codebase. Python 2 modules (paths in `python2`) are converted to Python 3, and statements
-    that still do not parse are omitted."""
+    """Contains all Python modules in a codebase. Python 2 modules, whose paths are in `python2`, are converted to
+    Python 3. Statements that still do not parse are omitted."""
 
     def __init__(self, codebase: Codebase) -> None:
         modules = [m for m in codebase.modules if m.language == "python"]
@@ -117,7 +120,7 @@ class Program:
         return self._resolved[key]
 
     def _evidence(self, importer: str, module: str) -> set[str]:
-        """The attributes of an imported module that the importing module uses."""
+        """Returns the attributes of an imported module that the importing module uses."""
         statements = self._statements(importer)
         prefixes = {tuple(module.split("."))} | {
             (alias.asname,)
@@ -136,7 +139,7 @@ class Program:
     def imported(
         self, path: str, node: ImportNode, alias: ast.alias, seen: frozenset[tuple[str, str]] = frozenset()
     ) -> Target:
-        """The target of the name bound by an import. For `seen`, see `member`."""
+        """Returns the target of the name that an import binds. For `seen`, see `member`."""
         if isinstance(node, ast.Import):
             target = self.resolve(path, alias.name)
             if target is None:
@@ -164,8 +167,8 @@ class Program:
         return External(module, attribute, alias)
 
     def member(self, module: str, name: str, seen: frozenset[tuple[str, str]] = frozenset()) -> Target:
-        """The target of `module.name`: a name bound in the module, otherwise a module in the package. `seen` contains
-        the names being resolved, to prevent infinite recursion."""
+        """Returns the target of `module.name`, which is a name bound in the module or else a module in the package.
+        `seen` contains the names that are being resolved and prevents infinite recursion."""
         if module in self.texts and self.scope(module) is None:
             return Missing(name, f"{module} cannot be parsed by this Python")
         found = self._global(module, name, seen) if module in self.texts else None
@@ -180,7 +183,7 @@ class Program:
     # --- names ---
 
     def lookup(self, path: str, name: str) -> Target:
-        """The target of a global name in a module."""
+        """Returns the target of a global name in a module."""
         key = (path, name)
         if key not in self._lookups:
             found = self._global(path, name, frozenset())
@@ -220,18 +223,18 @@ class Program:
         return Star(path, name) if outside else None
 
     def bindings(self, path: str, name: str) -> list[int]:
-        """Indices of the statements that bind a name, in order. A star import from the repository is included only if
-        the module also binds the name itself."""
+        """Returns the indices of the statements that bind a name, in order. Includes a star import from the repository
+        only if the module also binds the name itself."""
         scope = self.scope(path)
         own = scope.bindings.get(name, ()) if scope else ()
         return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
 
     def rebound_stars(self, path: str) -> dict[int, dict[str, Target]]:
-        """Star imports from the repository, keyed by statement. Each is mapped to the imported names that the module
-        also binds itself; these names become assignments."""
+        """Returns star imports from the repository, keyed by statement. Each is mapped to the imported names that the
+        module also binds itself. These names become assignments."""
         scope = self.scope(path)
         if path not in self._stars and scope is not None:
-            self._stars[path] = {}  # in case of cyclic star imports
+            self._stars[path] = {}  # in case star imports are cyclic
             rebound: dict[int, dict[str, Target]] = {}
             for statement in scope.statements:
                 for source in (self.resolve(path, module, "*") for module in statement.star_imports):
@@ -252,8 +255,8 @@ class Program:
     def _import_target(
         self, path: str, statement: Statement, name: str, seen: frozenset[tuple[str, str]]
     ) -> Target | None:
-        """The target of a name, if the statement binds the name only with replaceable imports; None for any other
-        statement."""
+        """Returns the target of a name if only replaceable imports in the statement bind it. Otherwise, returns
+        None."""
         starred = self.rebound_stars(path).get(statement.index, {})
         if name in starred:
             return starred[name]
@@ -264,7 +267,7 @@ class Program:
                 if bound_name(alias) == name:
                     target = self.imported(path, node, alias, seen)
                     if isinstance(target, Definition) and self._rebound(target):
-                        return None  # the importing module keeps the value it had at import time
+                        return None  # the importing module keeps the value from the time of the import
                     found.append(target)
         if not found or (not statement.is_import and (name in _bound_otherwise(statement.node) or not scope_imports)):
             return None
@@ -273,8 +276,8 @@ class Program:
         return found[-1] if all(t == found[-1] for t in found) or statement.is_import else None
 
     def chosen_imports(self, path: str, statement: Statement) -> list[ImportNode]:
-        """The module-level imports in a statement that actually run. For `try: import … except ImportError: import …`,
-        only the first part runs if all its modules are in the repository."""
+        """Returns the module-level imports in a statement that actually run. In `try: import … except ImportError:
+        import …`, only the first part runs if all its modules are in the repository."""
         every = [node for node, scope in statement.imports if scope.kind == "module"]
         node = statement.node
         if isinstance(node, ast.Try) and node.handlers and all(_catches_import_error(h) for h in node.handlers):
@@ -291,7 +294,7 @@ class Program:
 
     @cached_property
     def _assigned_from_outside(self) -> frozenset[Definition]:
-        """Names in a module that are assigned from outside (`config.debug = True`)."""
+        """Returns the names in modules that other modules assign, as in `config.debug = True`."""
         found: set[Definition] = set()
         for path in self.texts:
             statements = self._statements(path)
@@ -330,8 +333,8 @@ class Program:
     # --- uses ---
 
     def reference(self, path: str, use: Use) -> Reference:
-        """Follows a use through modules to its target. If a module is used as a value (an argument, `getattr`), the
-        target is a `RepositoryModule`."""
+        """Follows a use of a name through modules to its target. If a module is used as a value, for example as an
+        argument or in `getattr`, the target is a `RepositoryModule`."""
         target = self.imported(path, *use.local[-1]) if use.local else self.lookup(path, use.name)
         followed = 0
         while isinstance(target, RepositoryModule) and followed < len(use.attributes):
@@ -343,13 +346,13 @@ class Program:
         return Reference(use, target, followed)
 
     def local_is_plain(self, path: str, use: Use) -> bool:
-        """Whether a function's own imports of a name can be removed, which requires that all of them have the same
-        target in the repository."""
+        """Returns whether a function's own imports of a name can be removed. All of them must have the same target in
+        the repository."""
         targets = {self.imported(path, node, alias) for node, alias in use.local}
         return len(targets) == 1 and isinstance(next(iter(targets)), Definition | RepositoryModule)
 
     def modules_run_by(self, path: str, node: ImportNode) -> Iterator[str]:
-        """Paths of the repository modules that an import statement runs, in order."""
+        """Yields the paths of the repository modules that an import statement runs, in order."""
         for alias in node.names:
             if isinstance(node, ast.Import):
                 target = self.resolve(path, alias.name)

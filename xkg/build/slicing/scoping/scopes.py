@@ -1,7 +1,7 @@
 """Finds the names that a module's statements bind and use, according to Python's scoping rules (Language Reference,
 4.2).
 
-The module uses Python's own syntax tree, so the results are exact for code in this Python version. Nothing is run."""
+Uses Python's own syntax tree, so the results are exact for code in this Python version. Does not run any code."""
 
 import ast
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ class ModuleScope:
 
 @lru_cache(maxsize=1024)
 def module_scope(text: str) -> ModuleScope | None:
-    """The scope for a module's text, or None if this Python cannot parse it. Raises `RecursionError` if the code is
-    nested too deeply."""
+    """Returns the scope of a module's text, or None if this Python cannot parse it. Raises `RecursionError` if the code
+    is nested too deeply."""
     tree = parse_ast(text)
     if tree is None:
         return None
@@ -62,7 +62,7 @@ def module_scope(text: str) -> ModuleScope | None:
 
 
 def _exported(tree: ast.Module) -> tuple[str, ...] | None:
-    """The literal `__all__` including later additions, or None if `__all__` is absent or computed."""
+    """Returns the literal `__all__`, including later additions. Returns None if `__all__` is missing or computed."""
     names: list[str] | None = None
     for node in tree.body:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)

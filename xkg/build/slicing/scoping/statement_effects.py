@@ -7,7 +7,7 @@ from functools import lru_cache
 from xkg.build.slicing.scoping.bindings import Statement
 from xkg.build.slicing.scoping.name_resolution import External
 
-# Top-level calls that configure a package.
+# Matches top-level calls that configure a package.
 _SETS_UP = re.compile(
     r"^(set|seed|manual_seed|enable|disable|use|update|register|simplefilter|filterwarnings|switch|allow)"
 )
@@ -23,7 +23,8 @@ def is_type_checking(node: ast.stmt) -> bool:
 
 
 def is_direct(target: External, alias: ast.alias) -> bool:
-    """Whether an import refers to the external module itself rather than a repository module that re-exports it."""
+    """Returns whether an import refers to the external module itself. Otherwise, it refers to a repository module that
+    re-exports the external module."""
     return target.attribute == alias.name or (target.attribute is None and alias.name.startswith(target.module))
 
 
@@ -35,7 +36,8 @@ def _root(node: ast.expr) -> str | None:
 
 @lru_cache(maxsize=100_000)
 def changed_names(statement: Statement) -> frozenset[str]:
-    """Names whose values a top-level statement changes without rebinding them: `n[k] = …`, `n.a = …`, `n.append(…)`."""
+    """Returns the names whose values a top-level statement changes without rebinding them. Examples are `n[k] = …`,
+    `n.a = …` and `n.append(…)`."""
     found: set[str] = set()
     stack: list[ast.AST] = [] if statement.is_import else [statement.node]
     while stack:
@@ -58,7 +60,7 @@ _WRITES = {"append", "update", "add", "setdefault", "insert", "extend", "registe
 
 @lru_cache(maxsize=100_000)
 def names_stored_by_functions(statement: Statement) -> frozenset[str]:
-    """Names that functions in a statement store into: `n[k] = …`, `n.append(…)`."""
+    """Returns the names that functions in a statement store into, as in `n[k] = …` and `n.append(…)`."""
     if not isinstance(statement.node, ast.FunctionDef | ast.ClassDef):
         return frozenset()
     written: set[str] = set()
@@ -80,8 +82,8 @@ def may_register(node: ast.stmt) -> bool:
 
 
 def is_set_up(node: ast.stmt) -> bool:
-    """Whether a statement configures a package. A seed computed from other names is excluded, because it would pull in
-    the command-line parsing that produces the seed."""
+    """Returns whether a statement configures a package. Excludes a seed that is computed from other names, because it
+    would include the command-line parsing that produces the seed."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
         if _SEEDS.search(node.value.func.attr) and any(
             isinstance(inner, ast.Name) for argument in node.value.args for inner in ast.walk(argument)

@@ -8,14 +8,14 @@ from xkg.sandbox.evidence.python_ast import expression_tree
 
 
 class NameVisitor:
-    """Walks one top-level statement with a stack of scopes and records the names that it binds and uses."""
+    """Walks a top-level statement with a stack of scopes. Records the names that the statement binds and uses."""
 
     def __init__(self, statement: Statement, *, lazy_annotations: bool) -> None:
         self.statement = statement
         self.lazy_annotations = lazy_annotations
         self.scopes: list[Scope] = [Scope("module")]
-        self.depth = 0  # number of enclosing functions
-        self.rebinds = False  # whether the statement contains `nonlocal`
+        self.depth = 0  # the number of enclosing functions
+        self.rebinds = False  # True if the statement contains `nonlocal`
         self.annotating = False
         self.text: ast.Constant | ast.JoinedStr | None = None
 
@@ -74,8 +74,8 @@ class NameVisitor:
         )
 
     def owner(self, node: ast.Name) -> Scope:
-        """The scope that a name belongs to. In a class body, a name belongs to the class only after the line that binds
-        the name."""
+        """Returns the scope that a name belongs to. In a class body, a name belongs to the class only after the line
+        that binds it."""
         for scope in reversed(self.scopes[1:]):
             if scope.kind == "class" and scope is not self.scopes[-1]:
                 continue
@@ -176,8 +176,8 @@ class NameVisitor:
         self.visit_all([node.value])
 
     def annotation(self, node: ast.expr | None) -> None:
-        """Visits an annotation and the quoted types in it. The annotation is treated as evaluated immediately unless
-        the module makes annotations lazy."""
+        """Visits an annotation and its quoted types. The annotation counts as evaluated immediately unless the module
+        makes annotations lazy."""
         if node is None:
             return
         self.depth += self.lazy_annotations
@@ -207,7 +207,7 @@ def _parameters(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def _annotation_strings(node: ast.expr) -> Iterator[ast.Constant]:
-    """The quoted types in an annotation, excluding the strings in Literal and the metadata in Annotated."""
+    """Yields the quoted types in an annotation. Excludes the strings in Literal and the metadata in Annotated."""
     stack: list[ast.AST] = [node]
     while stack:
         inner = stack.pop()

@@ -1,3 +1,3 @@
-"""Handles TeX syntax: tokens, a paper's files, macros, commands, labels, and text without layout.
+"""Parses TeX: its tokens, files, macros, commands and labels. Converts TeX to text without layout.
 
 May import from code shared by all paper formats."""

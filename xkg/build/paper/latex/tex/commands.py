@@ -1,4 +1,5 @@
-"""Lists LaTeX's built-in commands and environments by purpose: layout, floats, formulas, algorithms, tables."""
+"""Lists LaTeX's built-in commands and environments by purpose, such as layout, floats, formulas, algorithms and
+tables."""
 
 
 def _names(text: str) -> frozenset[str]:

@@ -1,7 +1,8 @@
-r"""Decides which parts of LaTeX source are printed, based on `\if…`, toggles, and environments that discard their text.
+r"""Decides which parts of LaTeX source are printed. Evaluates `\if…` and toggles, and skips environments that discard
+their text.
 
-Values come from settings in the document itself (`\newif`, toggles, one-word macros, class options). If a conditional
-has any other test, the value of the conditional is unknown, and both branches are read."""
+The values come from settings in the document: `\newif`, toggles, one-word macros and class options. If a conditional
+tests anything else, its value is unknown, and both branches are read."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -31,7 +32,8 @@ _PRIMITIVES = frozenset(
     "if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof iftrue iffalse ifcase "
     "ifdefined ifcsname".split()
 )
-# Conditionals defined by packages (branches in braces), keyed by the number of arguments the test takes.
+# Maps conditionals from packages to the number of arguments that their test takes. The branches of these conditionals
+# are in braces.
 _TESTS = {
     name: count
     for count, names in enumerate((
@@ -62,7 +64,7 @@ _NUMBER = re.compile(r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\s*+\\relax(?![a-zA-Z@]))?
 _ONE_MACRO = re.compile(r"\s*+\\([a-zA-Z@]+)[ \t]*+")
 _OPERATOR = re.compile(
     r"\\(AND|OR|NOT|and|or|not)(?![a-zA-Z])|(?<![\w\\{])(and|or|not)(?![\w}])"
-)  # from ifthen and etoolbox
+)  # these come from ifthen and etoolbox
 _TEST = re.compile(
     r"(?:\\boolean|bool)\s*+\{(?P<bool>[^{}]{1,60})\}|togl\s*+\{(?P<toggle>[^{}]{1,60})\}"
     r"|\\isundefined\s*+\{?\s*+\\(?P<undefined>[a-zA-Z@]{1,40})\s*+\}?"
@@ -72,8 +74,8 @@ _TEST = re.compile(
 
 
 def _with_options(text: str, options: frozenset[str]) -> str:
-    """Returns the text of a class or style file with the code for default and given options inserted, and the code for
-    all other options removed."""
+    """Inserts the code for default and given options into the text of a class or style file. Removes the code for all
+    other options."""
     tex, codes, cut = Tex(text), dict[str, str](), list[Span]()
     for match in _OPTION.finditer(text):
         if group := tex.group(match.end()):
@@ -88,11 +90,11 @@ def _with_options(text: str, options: frozenset[str]) -> str:
 
 @dataclass(slots=True)
 class Conditions(Settings):
-    """The settings so far, used to evaluate conditions."""
+    """Evaluates conditions with the settings read so far."""
 
     def set_by_style(self, path: str, text: str) -> None:
-        """Applies the settings in a class or style file, given the options with which it is loaded. Settings inside
-        braces or a condition may run later or never, so the affected values become unknown."""
+        """Applies the settings in a class or style file, given the options with which the file is loaded. Settings
+        inside braces or a condition may run later or never. The values that they affect become unknown."""
         given = (options for file, options in self.loaded.items() if file == path or file.endswith(".cls"))
         text = _with_options(text, frozenset[str]().union(*given))
         tex = Tex(text)
@@ -122,9 +124,9 @@ class Conditions(Settings):
         parts_of: Callable[[], Parts],
         exists: Callable[[str], bool],
     ) -> list[Span] | None:
-        """Returns the spans of a conditional that are not printed, including the conditional's own commands. Returns
-        None if the value or the end of the conditional is unknown. `parts_of` returns the `parts` of the text, and
-        `exists` returns whether a file is part of the paper."""
+        """Returns the parts of a conditional that are not printed, including its own commands. Returns None if the
+        value or the end of the conditional is unknown. `parts_of` returns the `parts` of the text. `exists` returns
+        whether a file belongs to the paper."""
         name, after = match["if"] or match["braced_if"], match.end()
         if not self._is_plain(name, text, after):
             return self._of_groups(name, match.start(), after, tex(), exists)
@@ -142,8 +144,8 @@ class Conditions(Settings):
         return [(match.start(), other[1]), fi] if other else [(match.start(), fi[1])]
 
     def _of_cases(self, text: str, start: int, after: int, borders: list[Span], otherwise: bool) -> list[Span] | None:
-        r"""The unprinted spans of an `\ifcase`. The branches end at `borders`. If `otherwise` is set, the last branch
-        is the default."""
+        r"""Returns the unprinted spans of an `\ifcase`. The branches end at `borders`. If `otherwise` is True, the last
+        branch is the default."""
         number = _NUMBER.match(text, after)
         try:
             n = int(self.expanded(number[1])) if number else -1
@@ -160,7 +162,8 @@ class Conditions(Settings):
         return [(start, first), (borders[n][0], borders[-1][1])]
 
     def _is_plain(self, name: str, text: str, after: int) -> bool:
-        r"""Whether a conditional ends with `\fi`. Conditionals from packages have their branches in braces instead."""
+        r"""Returns whether a conditional ends with `\fi`. Conditionals from packages have their branches in braces
+        instead."""
         if name in _PRIMITIVES or (name[2:] in self.values and name != "ifdraft"):
             return True
         if name in _TESTS:
@@ -168,7 +171,7 @@ class Conditions(Settings):
         return name.startswith("if") and not text[after : after + 20].lstrip().startswith("{")
 
     def parts(self, text: str) -> Parts:
-        """Finds the `Parts` of a text in a single pass, since conditionals may be deeply nested or never end."""
+        """Finds the `Parts` of a text in a single pass, because conditionals may be deeply nested or never end."""
         found: dict[int, tuple[tuple[Span, ...], Span | None, Span]] = {}
         open_: list[tuple[int, list[Span], Span | None]] = []
         declared = set(_DECLARED.findall(text))
@@ -186,7 +189,7 @@ class Conditions(Settings):
         return found
 
     def _value(self, name: str, text: str, after: int) -> tuple[bool | None, int]:
-        """The value of a test, and the offset after it."""
+        """Returns the value of a test, and the offset after the test."""
         if name in ("iftrue", "iffalse"):
             return name == "iftrue", after
         if name == "ifmmode":
@@ -217,7 +220,7 @@ class Conditions(Settings):
         return a % 2 == 1 if sign == "odd" else a < b if sign == "<" else a > b if sign == ">" else a == b
 
     def _same_characters(self, text: str, at: int) -> tuple[bool | None, int]:
-        r"""Compares the next two characters after expanding one-word macros, as in `\if0\blind` or in `\if0` followed
+        r"""Compares the next two characters after expanding one-word macros, as in `\if0\blind` and in `\if0` followed
         by text."""
         at += len(text[at : at + 50]) - len(text[at : at + 50].lstrip(" \t"))
         found, pending = "", ""
@@ -238,7 +241,7 @@ class Conditions(Settings):
     def _of_groups(
         self, name: str, start: int, after: int, tex: Tex, exists: Callable[[str], bool]
     ) -> list[Span] | None:
-        """The unprinted spans of a conditional whose branches are in braces."""
+        """Returns the unprinted spans of a conditional whose branches are in braces."""
         tests: list[str] = []
         if name.startswith("bool_if") and (flag := _FLAG.match(tex.text, after)):
             tests, after = [flag[0].strip()], flag.end()
@@ -262,7 +265,6 @@ class Conditions(Settings):
         return [(start, yes.start), (yes.end, no.after)] if value else [(start, no.start), (no.end, no.after)]
 
     def _tested(self, name: str, tests: list[str], exists: Callable[[str], bool]) -> bool | None:
-        """The value of a test in braces."""
         first, second = (*tests, "", "")[:2]
         macro = first.lstrip("\\")
         if name.startswith("not") or name in ("ifundef", "ifcsundef", "@ifundefined"):
@@ -316,7 +318,7 @@ class Conditions(Settings):
         return None
 
     def _combined(self, test: str) -> bool | None:
-        """The value of several tests, combined from left to right."""
+        """Returns the value of several tests, combined from left to right."""
         test = _COUNTER.sub(r"\\c@\1 ", test)
         value: bool | None = True
         at, operator, negated = 0, "and", False
@@ -324,7 +326,7 @@ class Conditions(Settings):
             if part := test[at : match.start() if match else len(test)].strip():
                 one = self._one_test(part)
                 one = not one if negated and one is not None else one
-                decides = operator == "or"  # the value that decides the result on its own
+                decides = operator == "or"  # the value that decides the result without further tests
                 value = decides if decides in (value, one) else None if None in (value, one) else not decides
                 negated = False
             if match:

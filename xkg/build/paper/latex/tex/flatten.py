@@ -1,5 +1,5 @@
-r"""Flattens a LaTeX paper into one text, with inputs inserted and comments removed. Every character can be traced back
-to its source file."""
+r"""Combines a LaTeX paper's files into one text, with inputs inserted and comments removed. Every character can be
+traced to its source file."""
 
 import posixpath
 import re
@@ -46,14 +46,14 @@ _TOKEN = re.compile(
     r"|(?P<comment>%)",
     re.DOTALL,
 )
-# Syntax used only in slides: the steps at which something is shown (`\item<2->`, `\only<1>{…}`), and notes.
+# Matches syntax that only slides use: notes, and the steps at which something is shown (`\item<2->`, `\only<1>{…}`).
 _SLIDE_TOKEN = re.compile(
     r"\\(?:begin\{[a-zA-Z]{1,30}\*?\}|[a-zA-Z]{1,30}+\*?)(?:\[[^][\n]{0,100}\])?"
     r"(?P<overlay><(?=[-+.\d]|[a-z]{3,15}[:@|> ])[-+.,:|@*()\w ]{1,60}>)|\\(?P<note>note)(?![a-zA-Z@])|"
     + _TOKEN.pattern,
     re.DOTALL,
 )
-_OTHER_MODES = re.compile(r"<(?:article|handout|trans|second|[| ])++>")  # modes in which no slides are printed
+_OTHER_MODES = re.compile(r"<(?:article|handout|trans|second|[| ])++>")  # modes that print no slides
 _SLIDES = re.compile(r"^[^%\n]{0,200}\\documentclass\s*+(?:\[[^\]]{0,500}\]\s*+)?\{beamer\}", re.MULTILINE)
 _BODY = re.compile(r"\\begin[ \t]*+\{document\}")
 _CLASS = re.compile(r"\\documentclass")
@@ -71,14 +71,15 @@ _MAY_HIDE = re.compile(r"\\(?:[a-zA-Z@]{0,30}[iI]f|bool_if|csname)")
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)")
 _COMMANDS = re.compile(
     r"\\(?!(?:sub){0,2}section|chapter|paragraph|input|include|begin)[a-zA-Z@]++\*?(?:\[[^][]*+\]|\{[^{}]*+\})*+"
-)  # commands that most likely print no text
+)  # these commands are unlikely to print text
 _LONGEST_LOOP = 2000
 _LONGEST_BRANCH = 20_000  # characters to examine
 
 
 @dataclass(slots=True)
 class Flat:
-    """A flattened paper. `spans` (ascending) records the source of each verbatim piece of `text`."""
+    """Represents a paper combined into one text. `spans` records the source of each verbatim piece of `text`, in
+    ascending order."""
 
     text: str
     spans: tuple[SourceSpan, ...]
@@ -92,18 +93,19 @@ class _Output(Copy):
     conditions: Conditions = field(default_factory=Conditions)
     in_body: bool = False
     slides: bool = False
-    alone: bool = False  # read only the body of a definition, without inputs and nested definitions
-    deferred: bool = False  # a definition before the body contains a condition
+    alone: bool = False  # True if only a definition's body is read, without inputs and nested definitions
+    deferred: bool = False  # True if a definition before the body contains a condition
     ended: bool = False
     dropping: dict[str, Macro] = field(default_factory=lambda: dict(ALWAYS))
-    written: dict[str, str] = field(default_factory=dict)  # files defined in `filecontents` environments
+    written: dict[str, str] = field(default_factory=dict)
     at_body: Conditions | None = None  # the settings at the start of the body
 
 
 def flatten(files: PaperFiles, main: str) -> Flat:
-    """Flattens a paper, starting from its main file. Missing files, cycles and paths outside the folder are skipped
-    with a warning. Raises `InputError` if there is no main file, and `UnsafeInputError` if the inputs grow too large
-    for a paper."""
+    """Combines a paper's files into one text, starting at the main file. Skips missing files, cycles and paths outside
+    the folder, with a warning.
+
+    Raises `InputError` if there is no main file. Raises `UnsafeInputError` if the inputs are too large for a paper."""
     output = _flatten(files, main, None)
     # Settings after a definition may decide what the definition prints.
     if output.deferred and output.at_body is not None:
@@ -122,7 +124,7 @@ def _flatten(files: PaperFiles, main: str, at_body: Conditions | None) -> _Outpu
 
 
 def is_slides(text: str) -> bool:
-    """Whether the text uses the beamer document class."""
+    """Returns whether the text uses the beamer document class."""
     return _SLIDES.search(text) is not None
 
 
@@ -132,8 +134,8 @@ class _File(Copier):
     ) -> None:
         super().__init__(path, _BY_NAME.sub(r"\1\\\2 ", text), output, start)
         self.files, self.output, self.stack = files, output, stack
-        self.definition = 0  # end of the most recent definition
-        self.reading = 0  # end of the most recent definition that reads files when used
+        self.definition = 0  # the end of the most recent definition
+        self.reading = 0  # the end of each group and the setting to restore there
         self.pending: list[tuple[int, int]] = []
         self.local: list[tuple[int, str, State]] = []  # where a group ends, and the setting to restore there
         self._groups: Groups | None = None
@@ -199,7 +201,7 @@ class _File(Copier):
         self._leave_groups(end)
 
     def _styles(self, loaded: re.Match[str]) -> None:
-        """Applies the settings from class and package files in the paper's folder, including any files they load."""
+        """Applies the settings from the paper's own class and package files, and from any files that they load."""
         for name in loaded["packages"].split(","):
             self.output.dropping |= BY_FILE.get(name.strip().rstrip("0123456789"), {})
         pending, texts = [loaded], dict[str, str]()
@@ -216,8 +218,7 @@ class _File(Copier):
             self.output.conditions.set_by_style(path, text)
 
     def _loop(self, match: re.Match[str]) -> int:
-        """Reads the files that a loop inputs. Loops without inputs are left unchanged, since most of them draw
-        pictures."""
+        """Reads the files that a loop inputs. Leaves other loops unchanged, because most of them draw pictures."""
         at, words, tex = match.end(), self.output.conditions.words, self.braces()
         if self.output.alone or at < self.reading:
             return at
@@ -251,7 +252,7 @@ class _File(Copier):
         return self.drop(body.end, body.after)
 
     def _remember(self, match: re.Match[str]) -> None:
-        """Saves the value that a setting replaces, if the setting is inside a group."""
+        """Saves the value that a setting replaces if the setting is inside a group."""
         name = set_name(match)
         if name is None or not self.output.in_body:
             return
@@ -269,7 +270,7 @@ class _File(Copier):
             self.output.conditions.put_back(*self.local.pop()[1:])
 
     def _environment(self, name: str, start: int, at: int) -> int:
-        """Skips a verbatim environment, and drops an environment that prints nothing."""
+        """Skips a verbatim environment. Drops an environment that prints nothing."""
         if name == "document" and not self.output.in_body:
             self.output.in_body = True
             self.output.at_body = self.output.at_body or self.output.conditions.copy()
@@ -294,8 +295,8 @@ class _File(Copier):
         return self.drop(start, close + len(f"\\end{{{name}}}")) if swallowed else close
 
     def _beside(self, match: re.Match[str]) -> int:
-        """Drops a slide's note, or an overlay specification (the list of steps at which something appears on a
-        slide)."""
+        """Drops a slide's note or an overlay specification. An overlay specification lists the steps at which something
+        appears on a slide."""
         if match["overlay"] and not (match[0].startswith("\\mode") and _OTHER_MODES.match(match["overlay"])):
             return self.drop(match.start("overlay"), match.end())
         tex = self.braces()
@@ -324,7 +325,7 @@ class _File(Copier):
         return self.drop(start, after)
 
     def _decides_text(self, match: re.Match[str]) -> bool:
-        """Whether a conditional's branches contain text, a heading or an input."""
+        """Returns whether a conditional's branches contain text, a heading or an input."""
         parts, end = self._parts_of().get(match.start("if") - 1) if match["if"] else None, match.end()
         if parts is None:
             end = arguments_end(self.braces(), end)
@@ -332,8 +333,8 @@ class _File(Copier):
         return is_prose(text) or re.search(r"\w", _COMMANDS.sub("", text)) is not None
 
     def _define(self, name: str, at: int, *, specified: bool) -> None:
-        """Records a macro whose parameters start at `at`: where the definition ends, which files the macro reads, and
-        which arguments it does not print (for example, because of a condition)."""
+        """Records the macro whose parameters start at `at`. The record contains the end of the definition, the files
+        that the macro reads, and the arguments that it does not print."""
         found = definition(self.braces(), at, specified=specified)
         self.output.dropping.pop(name, None)
         if found is None:
@@ -349,7 +350,7 @@ class _File(Copier):
             self.output.dropping[name] = known
 
     def _printed(self, code: str) -> str:
-        """The part of a definition's code that is printed under the settings at the start of the body."""
+        """Returns the part of a definition's code that is printed with the settings at the start of the body."""
         if not _MAY_HIDE.search(code) and self.output.dropping.keys().isdisjoint(_CONTROL.findall(code)):
             return code
         values = self.output.conditions if self.output.in_body else self.output.at_body or self.output.conditions
@@ -365,8 +366,8 @@ class _File(Copier):
             self.output.conditions.set_environment(match, [self._printed(code) for code in codes])
 
     def _drop_arguments(self, start: int, at: int, known: Macro) -> int:
-        """Drops the arguments that a macro does not print. If the macro prints nothing but its other arguments, the
-        command itself is also dropped."""
+        """Drops the arguments that a macro does not print. Also drops the command itself if the macro prints nothing
+        except its other arguments."""
         tex = self.braces()
         found = arguments(tex, at, known.kinds)
         if found is None:
@@ -434,8 +435,8 @@ class _File(Copier):
         return at
 
     def _resolve(self, name: str) -> tuple[str | None, str | None]:
-        """Resolves a path relative to the main file's folder, as TeX does, or to the current file's folder, as packages
-        for split projects do."""
+        """Finds the file that a path refers to. The path is relative to the main file's folder, as in TeX, or to the
+        current file's folder, as in packages for split projects."""
         name = self.output.conditions.expanded(name)
         here = posixpath.dirname(self.path)
         folders = re.findall(r"[^{}]+", self.output.conditions.words.get("input@path", ""))[:20]

@@ -1,4 +1,5 @@
-r"""Computes what LaTeX prints for `\ref`: the numbers of sections, floats, algorithms, statements and list items."""
+r"""Computes the text that LaTeX prints for `\ref`, such as the numbers of sections, floats, algorithms, statements and
+list items."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,7 @@ _THEOREM = re.compile(
     r"\{(?P<name>[a-zA-Z@]{1,40}\*?)\}"
     r"(?:\s*+\[(?P<shared>[a-zA-Z]{1,40})\])?(?:\s*+\{(?P<title>[^{}]{0,80})\})?(?:\s*+\[(?P<within>[a-zA-Z]{1,40})\])?"
 )
-# The definition of a title such as `\protect\theoremname`, which editors generate.
+# Matches the definition of a title such as `\protect\theoremname`. Editors generate such definitions.
 _WORD = re.compile(
     r"\\(?:providecommand|newcommand|renewcommand)\*?\s*+(?:\{\\([a-zA-Z]{1,40})\}|\\([a-zA-Z]{1,40}))"
     r"\s*+\{([^{}\\]{1,60})\}"
@@ -42,8 +43,8 @@ _EVENT = re.compile(
 
 @dataclass(slots=True)
 class Theorem:
-    """A kind of statement, with its `title`, the environment whose counter it uses, and the section level at which its
-    numbers restart."""
+    """Describes a kind of statement, such as a theorem. The fields contain its title, the environment whose counter it
+    uses, and the section level at which its numbers restart."""
 
     title: str
     counter: str
@@ -53,8 +54,8 @@ class Theorem:
 
 @dataclass(slots=True)
 class Printed:
-    """`labels` maps labels to printed names ("Algorithm 2"). `captions` and `statements` map the start offsets of
-    captions and statements to printed names."""
+    """Contains the printed names of labels, captions and statements. `labels` maps labels to names such as "Algorithm
+    2". `captions` and `statements` map start offsets to printed names."""
 
     labels: dict[str, str] = field(default_factory=dict)
     captions: dict[int, str] = field(default_factory=dict)
@@ -70,7 +71,7 @@ class _Frame:
 
 
 def theorems_in(text: str) -> dict[str, Theorem]:
-    """The kinds of statements in a paper, declared or standard, keyed by environment."""
+    """Returns the standard statements and those that the paper declares, keyed by environment."""
     found: dict[str, Theorem] = {}
     for name in STATEMENTS:
         plain = _SHORT.get(name.rstrip("*"), name.rstrip("*"))
@@ -104,9 +105,9 @@ def printed(
     labels: Mapping[str, str],
     equations: Mapping[str, str],
 ) -> Printed:
-    """The printed names between two offsets. `headings` maps macros to the headings they expand to, and `labels` maps
-    macros to the labels they set (see `label_macros`). `equations` maps the labels of displayed equations to their
-    numbers."""
+    """Returns the printed names between two offsets. `headings` maps macros to the headings that they expand to.
+    `labels` maps macros to the labels that they set (see `label_macros`). `equations` maps the labels of displayed
+    equations to their numbers."""
     return _Numbering(text, environments, theorems, headings, labels, equations).run(start, end)
 
 

@@ -1,7 +1,7 @@
-r"""Finds and expands the author's own simple macros: `\newcommand`, `\def`, `\DeclareMathOperator`, ….
+r"""Finds and expands the author's own simple macros, which use commands such as `\newcommand`, `\def` and
+`\DeclareMathOperator`.
 
-A macro whose body contains conditions (`\if…`, `\csname`, `\expandafter`) is not expanded, because expanding such a
-macro would require TeX itself."""
+A macro with conditions (`\if…`, `\csname`, `\expandafter`) is not expanded, because that would require TeX itself."""
 
 import re
 from collections.abc import Mapping
@@ -42,14 +42,14 @@ _RESERVED = frozenset(
 ) | SILENT.keys() | FIRST_SILENT.keys()  # fmt: skip
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)")
 _PARAMETER = re.compile(r"#(\d)")
-_DEEPEST = 24  # maximum nesting of macros and arguments
-# Commands that take only the next token: if `\F` is `\mathcal{F}`, `\hat \F` becomes `\hat {\mathcal{F}}`.
+_DEEPEST = 24  # the maximum nesting of macros and arguments
+# These commands take only the next token. If `\F` is `\mathcal{F}`, `\hat \F` becomes `\hat {\mathcal{F}}`.
 _TAKES_ONE = re.compile(
     r"(?:[\^_]|\\(?:(?:wide)?(?:hat|tilde|check)|bar|vec|d?dot|acute|grave|breve|over(?:line|set)|underline|sqrt|bm"
     r"|mathbb|boldsymbol|math(?:bf|rm|cal|sf|it|tt|frak|scr|ring)|text|operatorname)\*?)[ \t]{0,9}\Z"
 )
-# A body that prints its argument in bold or italics, either at the start of a paragraph or followed by a full stop or
-# space.
+# Matches a macro body that prints its argument in bold or italics. The argument must start a paragraph, or a full stop
+# or space must follow.
 _RUN_IN = re.compile(
     r"\s*+(?P<before>(?:\\(?:noindent|indent|par|(?:small|med|big)skip|[vh]space\*?\s*+\{[^{}]{0,40}\}"
     r"|vskip\s*+[^\s\\{}]{1,20})(?![a-zA-Z])\s*+)*+)"
@@ -59,7 +59,7 @@ _RUN_IN = re.compile(
     r"#1(?P<after>(?:[}\s.:~—-]|\\textemdash(?![a-zA-Z])"
     r"|\\(?:q?quad|enspace|xspace|[ ,;/]|hspace\*?\s*+\{[^{}]{0,40}\}))*+)"
 )
-_REFERS = re.compile(r"\\ref\s*+\{[^{}#]{1,40}#1\}")  # the body of a macro that adds a prefix to labels
+_REFERS = re.compile(r"\\ref\s*+\{[^{}#]{1,40}#1\}")  # matches the body of a macro that adds a prefix to labels
 _SETS_LABEL = re.compile(r"\\label\s*+\{([^{}#]{0,40}#1[^{}#]{0,40})\}")
 _BOLD = frozenset(("textbf", "bf", "bfseries"))
 _ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.DOTALL)
@@ -67,8 +67,9 @@ _ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.D
 
 @dataclass(frozen=True, slots=True)
 class Macros:
-    """`table` maps names to (number of arguments, body). `defaults` maps names to the default for the first argument,
-    if that argument is optional. `definitions` contains the spans of the definitions in the text."""
+    """Contains the macros that a paper defines. `table` maps names to (number of arguments, body). If a macro's first
+    argument is optional, `defaults` contains its default. `definitions` contains the spans of the definitions in the
+    text."""
 
     table: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
@@ -76,7 +77,7 @@ class Macros:
 
 
 def find_macros(text: str) -> Macros:
-    """The definitions in `text`. If a name is defined more than once, the last definition wins, except that
+    """Returns the macro definitions in `text`. If a name is defined more than once, the last definition wins. However,
     `\\providecommand` never replaces an earlier definition."""
     if _DEFINITION.search(text) is None:
         return Macros()
@@ -133,7 +134,7 @@ def find_macros(text: str) -> Macros:
             body = rf"\{heading[1]}{{#1}}"
         if match["operator"]:
             body = rf"\operatorname{{{body}}}"
-        # If a macro prints nothing, its uses after the definition have already been removed from the text.
+        # If a macro prints nothing, its later uses have already been removed from the text.
         known = name in table and (match["command"] == "providecommand" or (count > 0 and not body.strip()))
         reserved = name in _RESERVED and not (name in REFERENCES and _REFERS.search(body))
         if known or reserved or len(body) > _LONGEST_BODY or _DECIDES.search(body):
@@ -143,15 +144,15 @@ def find_macros(text: str) -> Macros:
         if default is not None and count:
             defaults[name] = default
     saved = {name: body for name, (count, body) in table.items() if not count and _OTHER_NAME.fullmatch(body)}
-    if saved:  # `\\let\\oldsection\\section`
+    if saved:  # saved with `\\let\\oldsection\\section`
         for name, (count, body) in table.items():
             table[name] = count, _CONTROL.sub(lambda match: saved.get(match[1], match[0]), body)
     return Macros(table, defaults, tuple(spans))
 
 
 def begin_key(environment: str) -> str:
-    """The key for the text that an environment defined by the paper prints before its body. For the text after the
-    body, see `end_key`."""
+    """Returns the key for the text that an environment prints before its body. `end_key` returns the key for the text
+    after the body."""
     return f"begin{{{environment}}}"
 
 
@@ -160,14 +161,14 @@ def end_key(environment: str) -> str:
 
 
 def opens_algorithm(table: Mapping[str, tuple[int, str]], environment: str) -> bool:
-    """Whether an environment defined by the paper opens an algorithm environment."""
+    """Returns whether an environment that the paper defines opens an algorithm environment."""
     opened = _BEGINS.search(table.get(begin_key(environment), (0, ""))[1])
     return opened is not None and opened[1] in ALGORITHMS
 
 
 def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, list[str]] | None:
-    """The environment defined at an offset: its name, the number of arguments, the default of the first argument if
-    that argument is optional, and the code before and after the body."""
+    """Returns the environment defined at an offset: its name, its number of arguments, the default of its first
+    argument if that is optional, and the code before and after its body."""
     name = tex.group(at)
     if name is None:
         return None
@@ -186,7 +187,7 @@ def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, li
 
 
 def arguments_end(tex: Tex, at: int) -> int:
-    """The offset after all options and arguments that follow `at`."""
+    """Returns the offset after all options and arguments that follow `at`."""
     while True:
         nearest = tex.skip_options(at)
         group = tex.group(nearest)
@@ -196,8 +197,10 @@ def arguments_end(tex: Tex, at: int) -> int:
 
 
 def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    r"""The macros for environments (`\be` → `\begin{equation}`) and for headings (`\mysection{…}` → `section`). A macro
-    such as `\xhdr{…}`, which begins a paragraph with its argument in bold, is a `paragraph` heading."""
+    r"""Returns two kinds of macros: those for environments (`\be` → `\begin{equation}`) and those for headings
+    (`\mysection{…}` → `section`).
+
+    A macro that begins a paragraph with its argument in bold, such as `\xhdr{…}`, is a `paragraph` heading."""
     borders: dict[str, tuple[str, str]] = {}
     headings: dict[str, str] = {}
     for name, (count, body) in macros.table.items():
@@ -219,8 +222,8 @@ def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]
 
 
 def heading_arguments(macros: Macros, name: str) -> tuple[int, int]:
-    r"""Returns which mandatory argument of a heading macro is the title, and how many arguments belong to the heading
-    (2 for `\subsection{#1}\label{sec:#2}`)."""
+    r"""Returns which mandatory argument of a heading macro is the title, and how many arguments belong to the heading.
+    The latter is 2 for `\subsection{#1}\label{sec:#2}`."""
     count, body = macros.table.get(name, (0, ""))
     heading = _HEADING.search(body) if count else None
     if heading is None:
@@ -247,8 +250,8 @@ class _Budget:
 
 
 def expand(text: str, table: Mapping[str, tuple[int, str]], defaults: Mapping[str, str] | None = None) -> str:
-    """`text` with the macros in `table` expanded, up to a depth and size that no real paper exceeds. Macros beyond
-    these limits are left in the text."""
+    """Expands the macros from `table` in `text`. Macros beyond a depth and size that no real paper exceeds are left
+    unchanged."""
     if not table:
         return text
     budget = _Budget(expansions=2000 + len(text), characters=200_000 + 20 * len(text))
@@ -280,7 +283,7 @@ def _expand(
         if arguments is None:
             continue
         budget.expansions -= 1
-        # Expand arguments first: a macro may occur in its own argument, but not in its own body.
+        # Arguments are expanded first, because a macro may occur in its own argument but not in its own body.
         given = [_expand(argument, table, defaults, inside, budget, depth + 1) for argument in arguments]
         replaced = filled(body, given)
         budget.characters -= len(replaced)
@@ -329,11 +332,13 @@ def given_arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple
 
 
 def unprinted(table: Mapping[str, tuple[int, str]]) -> frozenset[str]:
-    r"""The one-argument macros that print nothing. Authors use such macros to hide text: `\newcommand{\cut}[1]{}`."""
+    r"""Returns the macros that take one argument and print nothing. Authors use such macros to hide text:
+    `\newcommand{\cut}[1]{}`."""
     return frozenset(name for name, (count, body) in table.items() if count == 1 and not body.strip())
 
 
 def label_macros(table: Mapping[str, tuple[int, str]]) -> dict[str, str]:
-    r"""The one-argument macros that set a label, mapped to a label that contains `#1`: `\label{sec:#1}` → `sec:#1`."""
+    r"""Maps each one-argument macro that sets a label to that label, in which `#1` marks the argument: `\label{sec:#1}`
+    → `sec:#1`."""
     labels = {name: _SETS_LABEL.search(body) for name, (count, body) in table.items() if count == 1}
     return {name: match[1] for name, match in labels.items() if match}

@@ -1,4 +1,4 @@
-r"""Determines which arguments a macro prints. `\deleted` and similar macros print no arguments."""
+r"""Determines which arguments a macro prints. Macros such as `\deleted` print none."""
 
 import re
 from collections.abc import Sequence
@@ -23,11 +23,12 @@ FEWEST_WORDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """`kinds` contains a letter for each argument: `s` for a star, `o` for an argument in brackets, `m` for an argument
-    in braces. `dropped` is True for each argument that is not printed. `bare` is True if the macro prints nothing but
-    its other arguments. `body` is the macro's code if the arguments of a call decide what is printed; `unsure` is True
-    if the values of the conditions in the code are unknown. `files` lists the names of the files that the macro
-    reads."""
+    """Describes a macro and its arguments. `kinds` contains a letter for each argument: `s` for a star, `o` for an
+    argument in brackets, `m` for an argument in braces. `dropped` is True for each argument that is not printed. `bare`
+    is True if the macro prints nothing but its other arguments.
+
+    `body` is the macro's code if the arguments of a call decide what is printed. `unsure` is True if the values of the
+    conditions in the code are unknown. `files` lists the files that the macro reads."""
 
     kinds: str
     dropped: tuple[bool, ...]
@@ -39,7 +40,8 @@ class Macro:
 
 
 class Definition(NamedTuple):
-    """A macro's argument kinds (as in `Macro`), its code, and the default for a missing optional argument."""
+    """Describes the definition of a macro. It contains the kinds of its arguments (as in `Macro`), its code, and the
+    default for a missing optional argument."""
 
     kinds: str
     code: Group
@@ -47,7 +49,7 @@ class Definition(NamedTuple):
 
 
 def _known(**macros: str) -> dict[str, Macro]:
-    """Builds macros, keyed by name, from one letter per argument. Arguments with an upper-case letter are printed."""
+    """Builds macros, keyed by name. Each argument has a letter, which is upper-case if the argument is printed."""
     return {
         name.replace("at_", "@"): Macro(kinds.lower(), tuple(map(str.islower, kinds)), bare=True)
         for name, kinds in macros.items()
@@ -74,8 +76,8 @@ BY_FILE = {
 
 
 def definition(tex: Tex, at: int, *, specified: bool) -> Definition | None:
-    """Parses the definition whose parameters start at `at`: `[2][default]`, `#1#2`, or, if `specified` is set, `{o m}`.
-    Returns None if the format is unknown."""
+    """Parses the definition whose parameters start at `at`. The parameters may be `[2][default]`, `#1#2`, or, if
+    `specified` is True, `{o m}`. Returns None if the format is unknown."""
     if specified:
         stated = tex.group(at)
         code = tex.group(stated.after) if stated else None
@@ -100,8 +102,8 @@ def definition(tex: Tex, at: int, *, specified: bool) -> Definition | None:
 
 
 def arguments(tex: Tex, at: int, kinds: str) -> tuple[list[Group | None], int] | None:
-    """The arguments at `at`, and the offset after the arguments. A star is a one-character group, and a missing
-    optional argument is None. Returns None if a mandatory argument is missing."""
+    """Returns the arguments at `at`, and the offset after them. A star becomes a one-character group, and a missing
+    optional argument becomes None. Returns None if a mandatory argument is missing."""
     found: list[Group | None] = []
     for kind in kinds:
         if kind == "s":
@@ -116,7 +118,7 @@ def arguments(tex: Tex, at: int, kinds: str) -> tuple[list[Group | None], int] |
 
 
 def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro | None:
-    """Builds a macro from its code. `printed` is the part of the code that remains once its conditions are evaluated.
+    """Builds a macro from its code. `printed` is the part of the code that remains after its conditions are evaluated.
     Returns None if the macro prints all its arguments and reads no files."""
     dropped = tuple(f"#{n}" not in printed for n in range(1, len(kinds) + 1))
     unsure = _LEFT.search(printed) is not None and "#" in printed
@@ -130,7 +132,7 @@ def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro
 
 
 def called(macro: Macro, given: Sequence[str | None]) -> str:
-    """A macro's code after filling in the arguments that the conditions in the code test."""
+    """Returns a macro's code in which the arguments that its conditions test are filled in."""
 
     def filled(match: re.Match[str]) -> str:
         n = int(match[1])
@@ -139,7 +141,7 @@ def called(macro: Macro, given: Sequence[str | None]) -> str:
             value = f"\\Boolean{'False' if value is None else 'True'} "
         elif kind == "o" and value is None:
             value = macro.default
-        elif value is not None and is_prose(value):  # prose is printed rather than tested
+        elif value is not None and is_prose(value):  # prose is printed, not tested
             value = "…" if "Value" in match[0] else None
         return match[0] if value is None else match[0][:-2] + value
 
@@ -147,5 +149,5 @@ def called(macro: Macro, given: Sequence[str | None]) -> str:
 
 
 def is_prose(text: str) -> bool:
-    """Whether a text has enough words to define something."""
+    """Returns whether a text has enough words to be a definition."""
     return len(_PROSE.sub(" ", text).split()) >= FEWEST_WORDS

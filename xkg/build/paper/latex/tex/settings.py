@@ -1,4 +1,5 @@
-r"""The settings in LaTeX source that decide what is printed: switches, toggles, one-word macros and packages."""
+r"""Reads the settings that decide which parts of LaTeX source are printed: switches, toggles, one-word macros and
+packages."""
 
 import re
 from collections.abc import Sequence
@@ -57,17 +58,18 @@ UNDEFINED = frozenset(("undefined", "@undefined"))
 
 
 def defines(text: str, at: int) -> bool:
-    """Whether a definition starts before `at` on the same line. If so, TeX runs the text after `at` later or never."""
+    """Returns whether a definition starts before `at` on the same line. In that case, TeX runs the text after `at`
+    later or never."""
     return _DEFINING.search(text, max(0, at - 300, text.rfind("\n", max(0, at - 300), at)), at) is not None
 
 
 def set_name(match: re.Match[str]) -> str | None:
-    """The name that a `SETTING` sets."""
+    """Returns the name that a `SETTING` sets."""
     return next((match[group] for group in _NAMES if match[group]), None)
 
 
 def environment_codes(tex: Tex, match: re.Match[str]) -> list[str]:
-    """The arguments after the name in an environment's definition, without options."""
+    """Returns the arguments that follow the name in an environment's definition, except options."""
     codes, at = list[str](), tex.skip_options(match.end())
     while len(codes) < 3 and (group := tex.group(at)):
         codes.append(tex.inner(group))
@@ -81,8 +83,8 @@ def listed(names: str) -> frozenset[str]:
 
 @dataclass(slots=True)
 class Settings:
-    """The document's settings so far. `words` maps one-word macros to their text; `swallowed` lists environments that
-    are not printed."""
+    """Keeps the document's settings so far. `words` maps one-word macros to their text. `swallowed` lists environments
+    that are not printed."""
 
     values: dict[str, bool] = field(default_factory=lambda: {"draft": False, **_PDFTEX})
     defined: set[str] = field(default_factory=set)
@@ -94,11 +96,11 @@ class Settings:
     tags: set[str] | None = None  # tags for the packages optional and tagging, if either is loaded
 
     def copy(self) -> Self:
-        """A copy that later settings do not affect."""
+        """Returns a copy of the settings that later changes do not affect."""
         return replace(self, **{each.name: copy(getattr(self, each.name)) for each in fields(self)})
 
     def set(self, text: str, match: re.Match[str]) -> None:
-        """Applies a `SETTING`."""
+        """Applies one setting."""
         if name := match["newif"]:
             self.values[name] = False
             self.defined |= {f"if{name}", f"{name}true", f"{name}false"}
@@ -145,8 +147,8 @@ class Settings:
                 self.tags = (self.tags or set()) | options
 
     def set_environment(self, match: re.Match[str], codes: Sequence[str], *, boxes: bool = True) -> None:
-        """Records whether an environment with this code prints its body. If `boxes` is False, an environment that saves
-        its body in a box is assumed to print the body, since a class may print the box elsewhere."""
+        """Records whether an environment with this code prints its body. An environment may save its body in a box,
+        which a class can print elsewhere. If `boxes` is False, such an environment is assumed to print its body."""
         if match["kind"].endswith("Environ"):
             hides = bool(codes) and "\\BODY" not in codes[0]
         elif match["kind"].endswith("DocumentEnvironment"):
@@ -158,18 +160,18 @@ class Settings:
         (self.swallowed.add if hides else self.swallowed.discard)(match["environment"])
 
     def has_tag(self, names: str) -> bool:
-        """Whether any of the listed tags is in use."""
+        """Returns whether any of these tags is in use."""
         return bool(self.tags and self.tags & listed(names))
 
     def tables(self) -> tuple[dict[str, Any], ...]:
         return self.values, self.toggles, self.words
 
     def state(self, name: str) -> State:
-        """All settings for a name."""
+        """Returns all settings that belong to a name."""
         return [table.get(name) for table in self.tables()], name in self.defined, name in self.swallowed
 
     def put_back(self, name: str, state: State) -> None:
-        """Restores a name's earlier settings."""
+        """Restores the earlier settings of a name."""
         settings, *there = state
         for table, value in zip(self.tables(), settings, strict=True):
             table.pop(name, None)
@@ -185,7 +187,7 @@ class Settings:
             self.words[name] = word
 
     def is_defined(self, name: str) -> bool | None:
-        """Whether a macro is defined. Returns None if LaTeX or a package may define the macro."""
+        """Returns whether a macro is defined. Returns None if LaTeX or a package may define the macro."""
         if name in self.defined:
             return True
         return None if is_known(name) else False
@@ -194,7 +196,7 @@ class Settings:
         return self.toggles if kind == "toggle" else self.values
 
     def expanded(self, name: str) -> str:
-        """A file name with its one-word macros replaced."""
+        """Replaces the one-word macros in a file name."""
         return re.sub(r"\\([a-zA-Z@]+)[ \t]*+", lambda m: self.words.get(m[1], m[0]), name)
 
     def _path(self, name: str) -> str | None:

@@ -53,7 +53,8 @@ _LENGTH = (
     r"|\\(?:[a-z]{0,12}(?:width|height|skip|sep|indent)|fill)(?![a-zA-Z]))"
 )
 _DIMENSION = re.compile(_LENGTH + r"(?:[ \t]*+(?:plus|minus)" + _LENGTH + r"){0,2}+")
-# Values that TeX reads after a register or box: `\looseness=-1`, `\advance\leftskip by 2em`, `\hbox to 3cm`.
+# Matches the values that TeX reads after a register or box, as in `\looseness=-1`, `\advance\leftskip by 2em` or `\hbox
+# to 3cm`.
 _INTEGER = r"-?\d{1,6}+(?![.\d]|[ \t]{0,9}(?:pt|em|ex|cm|mm|in|bp|pc|sp|\\))"
 _ASSIGNED = re.compile(
     rf"(?:[ \t]{{0,9}}\\[a-zA-Z@]{{1,40}})?[ \t]{{0,9}}"
@@ -65,7 +66,7 @@ _NUMBER = re.compile(r"[ \t]{0,9}=?[ \t]{0,9}-?\d{1,6}")
 _LABEL = re.compile(r"\\label\s*+\{([^{}]{1,200})\}")
 _TITLE_OPTION = re.compile(r"(?:^|,)\s*+title\s*+=\s*+(?=(\{))?([^,{}]{0,200})")
 _DINGS = {"51": "✓", "52": "✓", "55": "✗", "56": "✗"}
-# Words after which a citation is kept, since the sentence would be incomplete without the citation.
+# A citation after one of these words is kept, because the sentence would be incomplete without it.
 _NEEDS_CITED = re.compile(
     r"(?i)(?:^|[\s(\[])(?:in|of|by|from|with|to|than|via|using|uses?|used|follow(?:s|ed|ing)?|unlike|like|both"
     r"|extend(?:s|ing)?|generali[sz]es?|per|on|for|at|see|cf\.|as|e\.g\.,?|i\.e\.,?|while|whereas|where|that|because"
@@ -90,7 +91,7 @@ def _symbols() -> Mapping[str, str]:
 
 
 def is_known(name: str) -> bool:
-    """Whether a command belongs to LaTeX or to a common package."""
+    """Returns whether a command belongs to LaTeX or to a common package."""
     return name in SILENT or name in FIRST_SILENT or name in HEADINGS or name in _symbols()
 
 
@@ -116,12 +117,14 @@ def latex_text(
     cited_as: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> str:
-    """Paragraphs of readable text, separated by blank lines, with macros expanded and math as `$TeX$`.
+    """Returns readable text as paragraphs separated by blank lines. Expands macros and writes formulas as `$TeX$`.
 
-    Citations that are part of a sentence are replaced by their text in `cited_as`, keyed by citation key. If `labels`
-    is given, references appear as printed ("Algorithm 2"), and a displayed equation is followed by its number;
-    otherwise, references and equation numbers are omitted. Other citations, footnotes, figures, tables and algorithms
-    are removed. If `keep_algorithms` is set, algorithms and the text in figures and tables are kept."""
+    Citations that are part of a sentence are replaced by their text in `cited_as`, keyed by citation key. Removes all
+    other citations, footnotes, figures, tables and algorithms. If `keep_algorithms` is True, algorithms and the text in
+    figures and tables are kept.
+
+    If `labels` is given, references appear as printed ("Algorithm 2"), and a displayed equation is followed by its
+    number. Otherwise, references and equation numbers are omitted."""
     if not _MARKUP.search(source):
         return _tidy(source.replace("\n\n", _BREAK))
     if "\\" in source and (definitions := find_macros(source).definitions):
@@ -186,7 +189,7 @@ class _Reading:
         return formula.end()
 
     def _formula(self, source: str, environment: str = "", *, display: bool = True) -> None:
-        """Writes a formula, followed by its equation numbers if references are kept."""
+        """Writes a formula. If references are kept, the formula's equation numbers follow."""
         formula = math(source, environment)
         if not formula:
             return
@@ -291,7 +294,7 @@ class _Reading:
         return dimension.end() if dimension else self._control_space(after)
 
     def _register(self, word: str, after: int) -> int | None:
-        """The offset after the value assigned to a register, or None if there is no assignment."""
+        """Returns the offset after the value that is assigned to a register. Returns None if no value is assigned."""
         pattern = _NUMBER if _PENALTIES.match(word) else _ASSIGNED
         value = pattern.match(self.text, after)
         return value.end() if value and (word in _BOXES or "=" in value[0] or pattern is _NUMBER) else None
@@ -301,7 +304,7 @@ class _Reading:
         return length is not None and not self.text[length.end() : group.end].strip()
 
     def _verbatim(self, word: str, after: int) -> int:
-        """Copies inline code, which is delimited by braces or by any other character."""
+        """Copies inline code, which is delimited by braces or by another character."""
         at = self.tex.skip_options(after) if word != "verb" else after
         if word == "mintinline" and (language := self.tex.group(at)):
             at = language.after
@@ -329,8 +332,8 @@ class _Reading:
         return end
 
     def _is_needed(self, end: int) -> bool:
-        """Whether a citation is a grammatical part of its sentence: the subject, or the object of a preceding
-        preposition."""
+        """Returns whether a sentence needs its citation for its grammar. A citation is needed if it is the subject or
+        follows a preposition."""
         before = "".join(self.out[-6:])[-60:].rstrip(" \t\n" + _BREAK)
         following = self.text[end : end + 40]
         if following.lstrip(" ~")[:1] in (")", "]", ";") and re.search(r"[(\[;][^()\[\];]{0,20}\Z", before):
@@ -340,7 +343,7 @@ class _Reading:
         return _NEEDS_CITED.search(before) is not None
 
     def _reference(self, word: str, after: int) -> int:
-        """Writes a reference as printed, or the label itself if no printed name is known."""
+        """Writes a reference as printed, or the label itself if its printed name is unknown."""
         at = self.tex.skip_options(after)
         group = self.tex.group(at)
         if group is None or self.labels is None:
@@ -363,7 +366,6 @@ class _Reading:
         return end
 
     def _control_space(self, after: int) -> int:
-        """Skips the spaces after a control word, as TeX does."""
         while after < len(self.text) and self.text[after] in " \t":
             after += 1
         return after
@@ -393,7 +395,8 @@ class _Reading:
         return group.start
 
     def _close(self, position: int) -> None:
-        """Ends a heading at its closing brace with a new paragraph or, for a run-in heading, with a full stop."""
+        """Ends a heading at its closing brace. A run-in heading ends with a full stop, and any other heading ends with
+        a new paragraph."""
         mark = self.closing.pop(position, "")
         ended = mark == ". " and bool(self.out) and self.out[-1].rstrip().endswith((".", "?", "!", ":"))
         self.out.append(" " if ended else mark)
@@ -429,7 +432,7 @@ class _Reading:
         return at
 
     def _printed_around(self, key: str, arguments: list[str]) -> str:
-        """The text that an environment defined by the paper prints before or after its body."""
+        """Returns the text that an environment defined by the paper prints before or after its body."""
         if key not in self.macros:
             return ""
         others = {name: value for name, value in self.macros.items() if name != key}
@@ -443,12 +446,11 @@ class _Reading:
 
 
 def _number(printed: str) -> str:
-    """The number in a printed reference: "2" for "Algorithm 2"."""
     return printed.rpartition(" ")[2]
 
 
 def _listed(names: Sequence[str], last: str) -> str:
-    """Joins names, writing a repeated kind only once, as in "Figure 1 and 2"."""
+    """Joins names and writes a repeated kind only once, as in "Figure 1 and 2"."""
     kinds = [name.rpartition(" ")[0] for name in names]
     short = [name if i == 0 or kinds[i] != kinds[i - 1] else _number(name) for i, name in enumerate(names)]
     return ", ".join(short[:-1]) + last * (len(short) > 1) + "".join(short[-1:])
@@ -463,7 +465,7 @@ _BEFORE_SPACE = re.compile(r"[,;](?=\s)")
 
 
 def _merged_marks(match: re.Match[str]) -> str:
-    """Replaces consecutive punctuation marks, up to the last mark before a space, with the first mark."""
+    """Replaces a run of punctuation marks before a space with its first mark."""
     if match[2]:
         return match[1] + match[2]
     run = match[0]

@@ -1,4 +1,5 @@
-"""Finds the offsets of braces, arguments and environments in TeX in one pass, even if some of them are never closed."""
+"""Finds the offsets of braces, arguments and environments in TeX. Works in one pass, even if some of them are never
+closed."""
 
 import re
 from bisect import bisect_left
@@ -16,7 +17,7 @@ _MOST_OPTIONS = 9  # TeX macros take at most nine arguments
 _LONGEST_OPTION = 1000
 _GROUP = re.compile(r"\\(?:(?:begin|b)(?P<opens>group)|(?:end|e)group)(?![a-zA-Z@])")
 _INCLUDED = re.compile(r"\\includecomment[ \t]*+\{([a-zA-Z*]{1,40})\}")  # the environment's body is not a TeX group
-# Text after which a brace starts an argument.
+# A brace starts an argument if it follows this text.
 _TAKES = re.compile(r"(?:[}\]]|\\[a-zA-Z@]{1,60}\*?)[ \t]{0,20}+\n?[ \t]{0,20}+\Z")
 _AFTER_END = re.compile(r"\\(?:end\{[^{}]{1,60}\}|begin\{document\})\s{0,20}+\Z")
 _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
@@ -24,7 +25,8 @@ _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """An argument. The inner text spans `start` to `end`, and the text after the argument starts at `after`."""
+    """Represents an argument of a TeX command. The inner text spans `start` to `end`, and the text after the argument
+    starts at `after`."""
 
     start: int
     end: int
@@ -33,8 +35,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    r"""An environment. `\begin{name}` is at `start`, the body spans `body_start` to `body_end`, and the text after the
-    environment starts at `end`."""
+    r"""Represents a LaTeX environment. `\begin{name}` is at `start`, the body spans `body_start` to `body_end`, and the
+    text after the environment starts at `end`."""
 
     name: str
     start: int
@@ -45,28 +47,28 @@ class Environment:
 
 
 class Tex:
-    """Text with matched braces. If an argument's brace is never closed, the argument ends with the line."""
+    """Contains TeX text with matched braces. If an argument's brace is never closed, the argument ends at the end of
+    the line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._partner = _partners(text)
 
     def unclosed(self, start: int, end: int) -> int | None:
-        """The offset of the first unclosed brace between two offsets."""
         braces = (m.start() for m in _BRACE.finditer(self.text, start, end) if m.group() == "{")
         return next((at for at in braces if at not in self._partner), None)
 
     def pairs(self) -> Iterable[tuple[int, int]]:
-        """The offsets of the opening and closing braces of all groups."""
+        """Returns the offsets of the opening and closing braces of all groups."""
         return self._partner.items()
 
     def space(self, position: int) -> int:
-        """The offset after spaces, comments and at most one line break."""
+        """Returns the offset after any spaces and comments and at most one line break."""
         match = _SPACE.match(self.text, position)
         return match.end() if match else position
 
     def group(self, position: int) -> Group | None:
-        """The braced argument at `position`, after optional spaces."""
+        """Returns the braced argument at `position`, which spaces may precede. Returns None if there is none."""
         start = self.space(position)
         if not self.text.startswith("{", start):
             return None
@@ -78,7 +80,8 @@ class Tex:
         return Group(start + 1, end, end + 1)
 
     def option(self, position: int) -> Group | None:
-        """The bracketed argument at `position`, or None if it is not closed within the paragraph."""
+        """Returns the bracketed argument at `position`. Returns None if there is none, or if it is not closed within
+        the paragraph."""
         start = self.space(position)
         if not self.text.startswith("[", start):
             return None
@@ -109,7 +112,8 @@ class Tex:
         return position
 
     def argument(self, position: int) -> Group | None:
-        """The argument at `position` as TeX reads it: a group, a control sequence or a single character."""
+        """Returns the argument at `position` as TeX reads it, which is a group, a control sequence or a single
+        character."""
         start = self.space(position)
         if group := self.group(start):
             return group
@@ -121,7 +125,7 @@ class Tex:
 
 
 class Groups:
-    r"""Finds where TeX groups end. Groups are environments, `\begingroup`, and braces that are not arguments."""
+    r"""Finds the ends of TeX groups. Groups are environments, `\begingroup`, and braces that are not arguments."""
 
     def __init__(self, tex: Tex) -> None:
         text = tex.text
@@ -142,7 +146,7 @@ class Groups:
         self._open: list[int] = []
 
     def end_around(self, at: int) -> int | None:
-        """The end of the innermost group around `at`. Offsets must not decrease between calls."""
+        """Returns the end of the innermost group around `at`. Offsets must not decrease from call to call."""
         while self._later and self._later[-1][0] <= at:
             self._open.append(self._later.pop()[1])
         while self._open and self._open[-1] <= at:
@@ -163,7 +167,7 @@ def _partners(text: str) -> dict[int, int]:
 
 
 def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None) -> list[Environment]:
-    r"""All environments, ordered by start. The body of a verbatim environment is not parsed.
+    r"""Returns all environments, ordered by start. Does not parse the body of a verbatim environment.
 
     `aliases` maps a macro's name to its meaning, as in `{"be": ("begin", "equation")}`. An `\end` closes the innermost
     open environment with the same name. Any environments still open inside that environment are treated as unclosed and
@@ -209,7 +213,7 @@ def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None
 
 
 def outside(text: str, spans: Iterable[tuple[int, int]], mark: str = "") -> str:
-    """Replaces each span of the text by `mark`. Spans may overlap."""
+    """Replaces each span of the text with `mark`. Spans may overlap."""
     pieces, at = [], 0
     for start, end in sorted(spans):
         pieces.append(text[at:start])
@@ -221,6 +225,7 @@ _Placed = TypeVar("_Placed")
 
 
 def between(items: Sequence[_Placed], start: int, end: int) -> Sequence[_Placed]:
-    """The items that start between `start` (inclusive) and `end` (exclusive). Items must be sorted by their `start`."""
+    """Returns the items that start between `start` (inclusive) and `end` (exclusive). Items must be sorted by
+    `start`."""
     by_start = attrgetter("start")
     return items[bisect_left(items, start, key=by_start) : bisect_left(items, end, key=by_start)]
