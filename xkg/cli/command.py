@@ -30,7 +30,7 @@ PACKAGES: Mapping[str, str] = {
     "packages": "Additional package to install, e.g. h5py or 'numpy<2' (repeatable).",
     "cpu": "Run CUDA code on the CPU.",
 }
-"""Options for commands that run code."""
+"""Defines options for commands that run code."""
 
 _SETTINGS: Mapping[str, tuple[str, str, Any]] = {
     "llm": ("llm.model", "--llm", str),
@@ -42,7 +42,7 @@ _SETTINGS: Mapping[str, tuple[str, str, Any]] = {
     "allow_agents": ("serve.agents.allowed", "--allow-agents", bool),
     "allow_run": ("serve.run.allowed", "--allow-run", bool),
 }
-"""The setting that each option overrides, with the option's name and type."""
+"""Maps each option to the setting that it overrides, the option's name and its type."""
 
 
 def command(*, common: Collection[str] = (), **settings: str) -> Callable[[Callable[..., Any]], Callable[..., None]]:

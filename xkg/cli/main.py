@@ -28,7 +28,7 @@ _TOO_MUCH = re.compile(r"Got unexpected extra argument\S* \((.*)\)$")
 _NO_COMMAND = re.compile(r"No such command '([^']*)'")
 _NO_NUMBER = re.compile(r"Input should be a valid integer, unable to parse string as an integer")
 _MEANT_AS = {"implement": "--method", "ablate": "--paper"}
-"""Options whose values users often pass without the option's name."""
+"""Lists options whose values users often pass without the option's name."""
 
 app = typer.Typer(
     pretty_exceptions_enable=False,

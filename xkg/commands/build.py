@@ -76,7 +76,7 @@ class BuildPlan(Value):
 Published = TypeVar("Published")
 
 AUTO = "auto"
-"""The value of `--repo` that tells a build to find the paper's own repository, as a curation does."""
+"""Tells a build to find the paper's own repository, as a curation does. This is a value of `--repo`."""
 
 _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from xkg.build.paper.document import Document
 
 _ALIKE = 0.5
-"""The minimum fraction of the shorter author list that two forms of a paper must have in common."""
+"""Sets the minimum fraction of the shorter author list that two forms of a paper must have in common."""
 
 
 _TELLING = 20
-"""The minimum number of letters in a distinctive title. Shorter titles ("Deep Learning") may belong to several
+"""Sets the minimum number of letters in a distinctive title. Shorter titles ("Deep Learning") may belong to several
 works."""
 
 

@@ -27,7 +27,7 @@ from xkg.text.plural import plural
 from xkg.value import Value
 
 _AT_ONCE = 100
-"""The number of papers per request to arXiv."""
+"""Sets the number of papers per request to arXiv."""
 
 State = Literal["current", "newer", "updated", "by hand", "not followed", "failed"]
 
@@ -81,7 +81,7 @@ class UpdateResult(Value):
 
 
 Display = Callable[[int], AbstractContextManager[Callable[[Event], None]]]
-"""Shows progress for this number of builds."""
+"""Shows the progress of this number of builds."""
 
 
 def update(

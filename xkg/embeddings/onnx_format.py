@@ -36,7 +36,7 @@ def tensor(name: str, kind: int, shape: Sequence[int], raw: bytes) -> bytes:
 
 
 def external_tensor(name: str, kind: int, shape: Sequence[int], file: str, offset: int, length: int) -> bytes:
-    """Encodes a `TensorProto` whose numbers are the `length` bytes at `offset` in `file`, which is next to the model."""
+    """Encodes a `TensorProto` with its numbers in another file. `file` is relative to the model's folder."""
     place = {"location": file, "offset": str(offset), "length": str(length)}
     entries = (_bytes(13, _text(1, key) + _text(2, text)) for key, text in place.items())
     return b"".join((_tensor_header(name, kind, shape), *entries, _number(14, _EXTERNAL)))

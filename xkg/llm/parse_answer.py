@@ -21,7 +21,7 @@ _MAX_STARTS = 1000
 _THOUGHT_END = re.compile(r"</think(?:ing)?>")
 _THOUGHT_START = re.compile(r"^[ \t]*+<think(?:ing)?>", re.M)
 _CHANNELS = re.compile(r"\A.*?<\|channel\|>final(?:[^{<]|<(?!\|message)){0,60}<\|message\|>", re.S)
-"""The output in other gpt-oss channels before the answer."""
+"""Matches the output in other gpt-oss channels before the answer."""
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
 _SPARE_COMMA = re.compile(r'("(?:[^"\\]|\\(?s:.)?)*+"?)|,(?=\s*+[}\]])')
 # Matches escaped control characters, because terminals interpret them, and an unescaped `\frac` contains one.

@@ -15,7 +15,7 @@ from xkg.value import Value
 MOST_FILES = 20
 FILE_BYTES, ALL_BYTES = 1 << 20, 4 << 20
 OUTPUT_CHARACTERS = 128 << 10
-"""Maximum length of the output; only its end is returned."""
+"""Maximum length of the output. Only the end of a longer output is returned."""
 _GRACE_SECONDS = 10
 _OUTPUT_KB = (4 * OUTPUT_CHARACTERS + 2 * ALL_BYTES) >> 10
 

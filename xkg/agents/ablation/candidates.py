@@ -13,7 +13,7 @@ KINDS: tuple[Kind, ...] = ("toggle", "scale", "replace", "grid")
 
 
 COMMAND = ""
-"""The path that represents the task's `run` command in a change."""
+"""Represents the task's `run` command where a change needs a file's path."""
 
 
 class Place(Value):

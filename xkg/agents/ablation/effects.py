@@ -15,9 +15,9 @@ from statistics import fmean, median, variance
 from xkg.value import Value
 
 CRITICAL = 0.05
-"""The relative change above which a component is critical, if the change also exceeds the noise."""
+"""A component is critical if its relative change exceeds this value and the noise."""
 SIGNIFICANT = 0.05
-"""The significance level, which is also the maximum expected fraction of false claims."""
+"""Sets the significance level, which is also the maximum expected fraction of false claims."""
 
 
 class Effect(Value):

@@ -18,7 +18,8 @@ _CONTEXT_TOKENS, _RELATED_TOKENS = 4000, 600
 _RELATED: "tuple[Kind, ...]" = ("related",)
 _FOUND, _PLACES = 5, 8
 _MOST_PARTS = 8
-"""If a paper has more components, a model splits the method into parts instead, and leaves out unneeded parts."""
+"""Limits the number of components. If a paper has more, a model splits the method into parts and leaves out unneeded
+parts."""
 
 
 class Library:

@@ -13,7 +13,7 @@ from xkg.model import Excerpt
 from xkg.text.unicode import printable_line
 
 MOST_CHARACTERS = 32_000
-"""About 8,000 tokens, which every prompt in a run includes."""
+"""Limits the text to about 8,000 tokens, because every prompt in a run includes it."""
 
 _SETTINGS = re.compile(
     r"\bhyper-?parameters?\b|\bimplementations?\b|\btraining details\b|\bsettings?$|\bset-?up$|\bconfigurations?\b",

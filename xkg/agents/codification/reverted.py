@@ -15,7 +15,7 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.value import Value
 
 RECORD = ".xkg-operations.json"
-"""Suffix of the file that `guest.operations` writes next to a recorded file."""
+"""Ends the name of the file that `guest.operations` writes next to a recorded file."""
 
 _LEFT_OUT = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.With)
 _OPERATORS = {

@@ -25,7 +25,7 @@ from xkg.serve.service import Service
 
 _WITHOUT_KEY = "`xkg implement` needs a language model; to use your own endpoint, set llm.base_url"
 RUNS = "runs"
-"""The folder in a graph that contains its runs."""
+"""Names the folder in a graph that contains its runs."""
 
 
 def implement(

@@ -17,7 +17,7 @@ _FUSED_FROM = 5
 _MOST_METRICS = 3
 _MOST_OF_A_NAME = 0.5
 _FITTING = 0.9
-"""The minimum score for an idea. Similar techniques are often not substitutes."""
+"""Sets the minimum score for an idea. Similar techniques are often not substitutes."""
 
 _JUDGE = r"(?:judge|assess|evaluate|monitor|diagnose|gauge|score|track|check|test|quantify|measure)"
 _JUDGING = r"(?:judging|assessing|evaluating|monitoring|diagnosing|gauging|measuring|testing)"
@@ -33,7 +33,7 @@ _MEASURE_BY_NAME = re.compile(
 )
 _SENTENCE = 400
 _UNMEASURED = 0.05
-"""The change assumed for components that were never measured, for ranking."""
+"""Sets the change assumed for components that were never measured, in order to rank them."""
 
 _ORDERS: tuple[Callable[[Component], float], ...] = (
     lambda c: -abs(c.measured) if c.measured is not None else -_UNMEASURED,

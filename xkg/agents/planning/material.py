@@ -17,21 +17,21 @@ from xkg.value import Value
 MOST_COMPONENTS = 60
 MOST_ALTERNATIVES = 3
 FITTING = 0.5
-"""The minimum score (`SearchRow.score`) of a replacement technique. Above this score, a replacement is more likely than
-not to be suitable."""
+"""Sets the minimum score (`SearchRow.score`) of a replacement technique. Above this score, most replacements are
+suitable."""
 
 _QUERY = 400
 _NAME_WORDS = 12
 _WORD = re.compile(r"[^\W_]++")
 _MOST_TABLES = 200
 _CAPTION = 160
-"""Maximum length of a caption, in characters."""
+"""Limits the length of a caption in characters."""
 _TABLE = re.compile(
     r"^Table [A-Z0-9.]{1,5}[.:] .{8,600}$(?:\n\\begin\{tabular\}[^\0]{0,6000}?\\end\{tabular\}$)?", re.MULTILINE
 )
-"""Matches a table caption on its own line, in Markdown or PDF text, with the rows below the caption."""
+"""Matches a table caption on its own line, in Markdown or PDF text, with the rows below it."""
 _NUMBER = re.compile(r"[&|][^&|\n\w]{0,12}\d")
-"""Matches a table cell that begins with a number. Tables without such a cell, such as a table of examples, contain no
+"""Matches a table cell that begins with a number. A table without any, such as a table of examples, contains no
 measurements."""
 
 

@@ -12,7 +12,8 @@ from xkg.text.unicode import one_line
 
 PROMPT = load_prompt(Path(__file__).parent / "prompts" / "ablations.md")
 _DEFINITION = 200
-"""Maximum number of characters per definition in the list. The plan before the list contains longer definitions."""
+"""Limits the number of characters per definition in the list. The context before the list contains longer
+definitions."""
 
 _LONGEST = 600
 _MOST_OPTIONS = 12

@@ -40,7 +40,7 @@ from xkg.value import Value
 
 _TREE = "../../../../work"  # relative to the package folder in a run's environment
 ADDED = "requirements-xkg.txt"
-"""The requirements file added to a tree, which overrides requirements in the tree's own files."""
+"""Names the requirements file that xkg adds to a tree. It overrides requirements in the tree's own files."""
 
 _BASH = ("bash", "-eo", "pipefail", "-c")  # the shell and options that GitHub Actions uses for a step
 _GRACE_SECONDS = 15

@@ -25,7 +25,7 @@ from xkg.value import Value
 T = TypeVar("T")
 Texts = Mapping[str, str]
 Without = Mapping[str, Reason]
-"""Files that crashed the confined process. Tasks skip these files."""
+"""Maps files that crashed the confined process to the reason. Tasks skip these files."""
 
 BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 

@@ -13,8 +13,8 @@ from xkg.build.repositories.branch import TreeFile
 
 _CONTEXT = 3
 _MOST_STEPS = 2_000_000
-"""Maximum number of steps in the search for equal lines. The maximum takes a few seconds; without a limit, malicious
-text could take hours."""
+"""Limits the number of steps in the search for equal lines. The search takes a few seconds at most. Without a limit,
+malicious text could take hours."""
 _NO_FILE = b"0" * 40
 _BINARY_LINE = 52
 _LENGTHS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -42,7 +42,7 @@ class Version(Value):
 
 
 _Changes = dict[str, TreeFile | None]
-"""New file content by path; None for a removed file."""
+"""Maps paths to new files, or to None for removed files."""
 
 
 class _State(Value):

@@ -17,7 +17,7 @@ UNBOUNDED = 10_000
 _GAP = 2
 _HANG = 2
 _PROSE = 24
-"""Minimum width of a wrapped text column; ids and numbers are never wrapped."""
+"""Sets the minimum width of a wrapped text column. Ids and numbers are never wrapped."""
 
 _FENCE = re.compile(r"\s*(`{3,})")
 _HANGING = re.compile(r"\s*(?:- |\d+\. |> )?")

@@ -13,10 +13,10 @@ from rich.text import Text
 from xkg.text.unicode import printable_line
 
 Steps = Callable[[str, int, int, str], None]
-"""Called with the name of a step, the number done, the total (0 if unknown), and the current item."""
+"""Receives the name of a step, the number done, the total (0 if unknown), and the current item."""
 
 LINE_SECONDS = 5.0
-"""Interval between lines from `steps` if stderr is not a terminal."""
+"""Sets the interval between lines from `steps` if stderr is not a terminal."""
 
 
 @contextmanager

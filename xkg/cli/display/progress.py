@@ -24,7 +24,7 @@ from xkg.text.unicode import printable_line
 
 Notify = Callable[[Any], None]
 _NAMED = 2
-"""Maximum number of techniques in progress that are shown by name."""
+"""Limits how many techniques in progress are shown by name."""
 
 _EVENTS = {
     "StageReport": "stage",

@@ -15,7 +15,7 @@ Done = Literal["created", "added", "replaced", "unchanged"]
 
 _LARGEST = 4_000_000
 _OWN = frozenset(("type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"))
-"""Fields that are replaced in an existing entry; other fields (`env`, `timeout`, …) are kept."""
+"""Lists the fields that are replaced in an existing entry. Other fields (`env`, `timeout`, …) are kept."""
 
 
 def rendered(wanted: Entry, suffix: str) -> str:

@@ -118,7 +118,7 @@ def read_list(path: Path) -> PaperList:
 
 
 NamedPaper = tuple[str, str | None, str | None, RepositoryRecord | None]
-"""A paper, its repository, its id, and information about the repository."""
+"""Contains a paper, its repository, its id, and information about the repository."""
 
 
 def paper_list(papers: Iterable[NamedPaper]) -> PaperList:

@@ -11,10 +11,10 @@ from xkg.config import Settings
 from xkg.text.titles import same_title
 
 PAUSE = 9.0
-"""The pause after papers are published, as a multiple of the time that publishing took. Publishing costs about the same
-for one paper as for many, and the cost grows with the graph."""
+"""Sets the pause after papers are published, as a multiple of the time that publishing took. Publishing costs about the
+same for one paper as for many, and the cost grows with the graph."""
 TOGETHER = 24_000_000
-"""If waiting papers exceed this size in pickled bytes, they are published without a pause, to limit memory. As objects,
+"""Limits memory. If waiting papers exceed this size in pickled bytes, they are published without a pause. As objects,
 papers take up about five times as much memory. The limit allows about 50 papers with a repository each, or thousands of
 small papers."""
 _ROOM = 2 * TOGETHER

@@ -20,13 +20,13 @@ Event = tuple[ListedPaper, object]
 
 _BETWEEN_TRIES = 10.0
 _LONGEST_WAIT = 4 * 3600.0
-"""How long a long paper may take to build with a model, in seconds. A dead machine keeps its lease for 120 seconds
+"""Sets how long a paper may take to build with a model, in seconds. A dead machine keeps its lease for 120 seconds
 (`xkg.store.neo4j.leases`)."""
 
 
 Turn = Callable[[ListedPaper], AbstractContextManager[bool]]
-"""A context manager that keeps other machines from building a paper. Yields whether the paper still has to be built.
-Raises `LeaseHeldError` if another machine is building it."""
+"""Keeps other machines from building a paper. Yields whether the paper still has to be built. Raises `LeaseHeldError`
+if another machine is building it."""
 
 
 class Ended(NamedTuple):

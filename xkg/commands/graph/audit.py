@@ -21,7 +21,7 @@ _NEAR = 40
 _BETWEEN_WORDS = re.compile(r"[\s<>\"'`()\[\]{},;|]+")
 _LONGEST_ADDRESS = 1000
 _LEAST_TITLE = 24
-"""The minimum length of a title to search for in texts; shorter titles may be ordinary words."""
+"""Sets the minimum length of a title to search for in texts. Shorter titles may be ordinary words."""
 
 
 class Finding(Value):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # functions import heavy modules when they need them
     from xkg.store.graph_store import GraphStore, Snapshot
 
 BUILD_WITHOUT_KEY = "to build without a model, pass `--llm none`"
-"""The note that a build adds if its language model has no key."""
+"""Builds add this note if their language model has no key."""
 
 
 def embedder(settings: Settings) -> "CachedEmbedder":

@@ -29,9 +29,9 @@ from xkg.text.plural import plural
 from xkg.value import Value
 
 Notify = Callable[[str, int, int, str], None]
-"""Called with the name of a step, the number done, the total (0 if unknown), and the current item."""
+"""Receives the name of a step, the number done, the total (0 if unknown), and the current item."""
 _TOGETHER = 50
-"""Number of papers in memory at a time; their vectors are stored in one transaction."""
+"""Limits how many papers are in memory at a time. One transaction stores their vectors."""
 _LISTED = 20
 
 

@@ -29,7 +29,7 @@ from xkg.text.plural import plural
 from xkg.value import Value
 
 _NAMES = 200
-"""Maximum number of technique names that the log records per paper, for `--topic`."""
+"""Limits the number of technique names that the log records per paper. `--topic` searches these names."""
 
 
 class PushedPapers(Value):

@@ -13,7 +13,7 @@ from xkg.sandbox.isolation.interpreters import NEWEST, OLDEST
 from xkg.value import Value
 
 VERSIONS = tuple(f"3.{minor}" for minor in range(NEWEST, OLDEST - 1, -1))
-"""The versions of Python that code can run on, latest first."""
+"""The Python versions that code can run on, latest first."""
 
 _NAMED = 3
 _NAME, _VERSION = r"^[A-Za-z0-9][A-Za-z0-9._-]*$", r"^[A-Za-z0-9][A-Za-z0-9._+!-]*$"

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 # range requests.
 _UNPACKED = 3.0
 _TAILS = (1 << 18, 16 << 20)
-"""The number of bytes to read from the end of a wheel, first and if the file list is longer."""
+"""Numbers of bytes to read from the end of a wheel. The second is used if the file list is longer than the first."""
 _LARGEST = 32 << 20
 _DYNAMIC = r"__getattr__|lazy_loader|sys\.modules|\b(globals|vars|setattr|exec)\(|\.(so|pyd)\n"
-"""Signs of names that a module's text may not contain."""
+"""Signs that a module may define names that its text does not contain."""
 
 
 class Failed(Exception):

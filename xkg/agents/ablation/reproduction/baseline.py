@@ -82,7 +82,7 @@ def notes_on(task: Task, baseline: Baseline) -> list[str]:
 
 
 _QUANTILES = 1.96 + 0.84
-"""The sum of the normal quantiles for 80% power and a 5% significance level."""
+"""Equals the sum of the normal quantiles for 80% power and a 5% significance level."""
 
 
 def seeds_needed(noise: float) -> int:

@@ -70,8 +70,8 @@ class Fix(AnswerType):
 
 
 Packages = Callable[[str | None, Sequence[str]], Environment]
-"""Creates an environment with additional modules, as of a day (if None, with the newest packages that the repository
-allows)."""
+"""Creates an environment with additional modules and the packages from a day. If the day is None, the environment
+contains the newest packages that the repository allows."""
 
 
 @dataclass

@@ -41,12 +41,13 @@ from xkg.agents.ablation.space.statements import (
 )  # fmt: skip
 
 Node = tuple[str, str]
-"""A variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
+"""Identifies a variable (function, name), an attribute (".", name), or the result of a function or class ("()",
+name)."""
 Role = Literal["repeated", "sized", "bounded", "computed", "chances", "divisors", "selecting", "weights"]
-"""How code uses a node. `repeated` nodes are repetition counts, `sized` nodes are sizes, and `bounded` nodes are ends
-of ranges. `computed` nodes are used in arithmetic or passed to a library. `chances` are fractions or compared with
-random numbers, and `divisors` are denominators. `selecting` nodes choose between two values. `weights` are factors of
-terms, so that a value of 0 removes the term."""
+"""Describes how code uses a node. `repeated` nodes are repetition counts, `sized` nodes are sizes, and `bounded` nodes
+are ends of ranges. `computed` nodes are used in arithmetic or passed to a library. `chances` are fractions or are
+compared with random numbers. `divisors` are denominators. `selecting` nodes choose between two values. `weights` are
+factors of terms; a weight of 0 removes its term."""
 Pairs = dict[Lines, list[list[frozenset[Node]]]]
 _MAIN = ""
 _Call = ast.FunctionDef | ast.AsyncFunctionDef

@@ -13,7 +13,7 @@ from xkg.agents.ablation.space.statements import Lines
 
 _LEVELS, _MAIN = 6, ""
 _OPTIONS = frozenset({"argparse", "click", "sys", "os"})
-"""Libraries whose values are user-supplied numbers and strings, not data."""
+"""Lists libraries whose values are numbers and strings from the user, not data."""
 
 
 class Named(NamedTuple):

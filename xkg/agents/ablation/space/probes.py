@@ -11,7 +11,7 @@ _USES = (
 _NAMES = " ".join(f"__{name}__" for name in _USES.split())
 
 VALUE = f'type("Unused", (), dict.fromkeys("{_NAMES}".split(), lambda *_: __import__("sys").exit("it is used")))()'
-"""The probe as a Python expression."""
+"""Represents the probe as a Python expression."""
 
 TEXT = "xkg-unused"
-"""The probe as a value in a configuration file. Arithmetic with this value fails."""
+"""Represents the probe in a configuration file. Arithmetic with this value fails."""

@@ -20,7 +20,8 @@ PRIOR: Mapping[Origin, float] = {
     "option": 0.5, "field": 0.5, "setting": 0.5, "attribute": 0.5, "constant": 0.4, "entry": 0.4,
     "default": 0.3, "argument": 0.4,
 }  # fmt: skip
-"""The expected importance of a switch before any run. Values that the author made configurable rank higher."""
+"""Defines how important a switch is expected to be before any run. Values that the author made configurable rank
+higher."""
 
 Literal_ = bool | int | float | str
 _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings", "NamedTuple", "attrs", "define"})

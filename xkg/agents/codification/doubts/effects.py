@@ -19,7 +19,8 @@ from xkg.value import Value
 
 _MOST_RUNS = 12
 _LONGEST_TRIAL = 5
-"""Times the answer's own run: without a statement such as `i += 1`, the code may never end."""
+"""Limits a trial to a multiple of the answer's own run. Without a statement such as `i += 1`, the code may never
+end."""
 _SAME_NUMBERS = ("same_numbers",)
 
 
