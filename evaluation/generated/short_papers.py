@@ -1,7 +1,7 @@
 """Generates short papers like those in a batch: five pages of LaTeX with six techniques, and a repository with a few
 files that import only each other and Python's standard library.
 
-Words are drawn with a separate seed for each paper, so that paper n is the same in every list."""
+The words of each paper are drawn with a separate seed. Paper n is therefore the same in every list."""
 
 import random
 from pathlib import Path

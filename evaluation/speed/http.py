@@ -40,7 +40,8 @@ START_SECONDS = 60.0
 
 
 class Load(NamedTuple):
-    """Requests per second, and the server's CPU seconds per request, which are more reliable on a busy machine."""
+    """Contains the requests per second, and the server's CPU seconds per request, which are more reliable on a busy
+    machine."""
 
     a_second: float
     cpu: float
@@ -58,7 +59,7 @@ class Server(NamedTuple):
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_mb(self) -> float:
-        """The proportional set size of all the server's processes in MB. Pages that workers share count once."""
+        """Returns the proportional set size of all the server's processes in MB. Pages that workers share count once."""
         kilobytes = 0
         for pid in self.pids:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
@@ -86,7 +87,7 @@ def ours(kg: Path, workers: int) -> Iterator[Server]:
         [*command, "--workers", str(workers), "--log-level", "warning"], env={**os.environ, **NO_LIMITS}
     )
     try:
-        for _ in range(4 * workers):  # a connection belongs to one worker, and every worker must be reached
+        for _ in range(4 * workers):  # a connection belongs to one worker, and this must reach every worker
             asyncio.run(_each_once(port, _searches()))
         yield Server(port, (process.pid, *_children(process.pid)))
     finally:
