@@ -22,7 +22,8 @@ _MARK = re.compile(r"^<<<.*>>>$", re.MULTILINE)
 
 
 def kind(body: Mapping[str, Any]) -> str:
-    """Returns the answer fields that a request asks for, or nothing if the request does not ask for structured output."""
+    """Returns the answer fields that a request asks for, or nothing if the request does not ask for structured
+    output."""
     shape = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
     return ", ".join(shape.get("properties", ()))
 

@@ -81,7 +81,8 @@ def groups_of(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
 
 
 def measure(groups: Sequence[set[str]], rows: Sequence[set[str]]) -> list[float]:
-    """Returns the recall at each of `CUTS`, the reciprocal rank and the nDCG@10 of the rows, given the groups to find."""
+    """Returns the recall at each of `CUTS`, the reciprocal rank and the nDCG@10 of the rows, given the groups to
+    find."""
     if not groups:
         return [0.0] * (len(CUTS) + 2)
     met = [next((rank for rank, row in enumerate(rows[:ROWS], start=1) if row & group), math.inf) for group in groups]

@@ -36,7 +36,8 @@ class Run:
         self.arm = f"{self.task.mode}{', no graph' if alone else ''}"
 
     def tokens(self) -> Cost:
-        """Returns the cost of the run's model calls. The cost is empty if the graph's ledger does not list any calls."""
+        """Returns the cost of the run's model calls. The cost is empty if the graph's ledger does not list any
+        calls."""
         name = f"run:{self.folder.name}"
         try:
             return costs(self.folder.parents[1], LlmSettings(), papers=[name]).total

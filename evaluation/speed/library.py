@@ -161,7 +161,8 @@ def seconds(work: Callable[[], object]) -> Took:
 
 @contextmanager
 def served(library: Path) -> Iterator[tuple[str, list[tuple[str, int]]]]:
-    """Yields the address of a web server that serves a folder. Also yields each requested path with its size in bytes."""
+    """Yields the address of a web server that serves a folder. Also yields each requested path with its size in
+    bytes."""
     asked: list[tuple[str, int]] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):

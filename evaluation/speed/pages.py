@@ -129,7 +129,8 @@ def within_page(page: Page, act: Callable[[], None], selector: str) -> float:
 
 
 def to_page(page: Page, act: Callable[[], None], address: str) -> float:
-    """Returns the milliseconds from an action's key or click to the first contentful paint of the page that it opens."""
+    """Returns the milliseconds from an action's key or click to the first contentful paint of the page that it
+    opens."""
     act()
     page.wait_for_url(address)
     return float(page.evaluate(_ARRIVED)) - float(page.evaluate(_ACTED))
