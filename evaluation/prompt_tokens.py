@@ -28,7 +28,7 @@ from evaluation.recording import kind, nearest
 from tests.llm_endpoint import Answer, ScriptedEndpoint, status
 
 _BLOCK = re.compile(r"<<<(\w+) (\w+)>>>\n(.*?)\n<<<end \1 \2>>>", re.DOTALL)
-_LEAST_CACHED, _STEP = 4 * 1024, 4 * 128  # in characters
+_LEAST_CACHED, _STEP = 4 * 1024, 4 * 128  # both are numbers of characters
 
 
 @dataclass

@@ -22,7 +22,7 @@ def once_a_run(factory: pytest.TempPathFactory, name: str, make: Callable[[Path]
     folder, result = run / name, run / f"{name}.pickle"
     with file_lock(run / f"{name}.lock"):
         if not result.exists():
-            shutil.rmtree(folder, ignore_errors=True)  # left by a worker that was killed
+            shutil.rmtree(folder, ignore_errors=True)  # a worker that was killed may have left the folder
             folder.mkdir()
             result.write_bytes(pickle.dumps(make(folder)))
         made: T = pickle.loads(result.read_bytes())

@@ -24,7 +24,7 @@ def _listed(value: Any) -> Any:
 
 
 def _golds(value: Any) -> Any:
-    """Adds empty metrics to golds without metrics, because papers do not always say what they measure."""
+    """Adds empty metrics to golds without metrics, because papers do not always name their metrics."""
     rows = _listed(value)
     return (
         [{"metrics": [], **row} if isinstance(row, dict) else row for row in rows] if isinstance(rows, list) else rows

@@ -46,7 +46,7 @@ class Quality(AnswerType):
 
 
 class Judgement(Value):
-    """One judge's verdict on a run."""
+    """Contains one judge's verdict on a run."""
 
     run: str
     judge: str
@@ -129,7 +129,7 @@ def write(judgements: Iterable[Judgement], file: Path) -> None:
 
 
 def judged(judgements: Sequence[Judgement], runs: dict[str, Run]) -> list[str]:
-    """Returns one line for each judgement, one line for each mode, one line for all judgements, and one line that says
+    """Returns one line for each judgement, one line for each mode, and one line for all judgements. The last line says
     how often all judges of a run agree. Raises `InputError` for a judgement on an unknown run."""
     if unknown := [each.run for each in judgements if each.run not in runs]:
         raise InputError(f"unknown run {unknown[0]}: it is not among the given runs")

@@ -24,8 +24,8 @@ _SEPARATOR = " = "
 
 
 class Judgement(Value):
-    """One judge's verdict on an item. `item` is a code id (`pair`), a technique id (`technique`), or a gold path and a
-    technique id (`same_item`)."""
+    """Contains one judge's verdict on an item. `item` is a code id (`pair`), a technique id (`technique`), or a gold
+    path and a technique id (`same_item`)."""
 
     question: Question
     item: str

@@ -53,7 +53,7 @@ class Matching:
 
 @dataclass(frozen=True)
 class Quality:
-    """Precision, recall and F1 from 0 to 1. A value is None if its denominator is zero."""
+    """Contains precision, recall and F1 from 0 to 1. A value is None if its denominator is zero."""
 
     precision: float | None
     recall: float | None

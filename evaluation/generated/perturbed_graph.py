@@ -7,7 +7,7 @@ GRAPHS is a folder of graph files. Without GRAPHS, generated papers are perturbe
 its hierarchy and the beginning of its code. A fifth of the words are replaced with other words from the source papers.
 Each definition contains a sentence from another technique's definition, and most names contain a word from another
 technique's name. Vectors and word codes are also perturbed, because embedding a million texts takes hours. Each vector
-is mixed with two other vectors and some noise. Paper n is the same in every graph, whatever the graph's size.
+is mixed with two other vectors and some noise. Paper n is the same in graphs of all sizes.
 
 Only the files that a server needs are written: catalogue, text index and vectors, as for Neo4j. Techniques are not
 linked, because concepts would grow quadratically with so many similar papers."""

@@ -50,8 +50,8 @@ class RubricNode(BaseModel):
 
 
 class RubricScore(Value):
-    """`score` is the score of the whole tree (0 to 1), and `by_category` contains the scores for each category's leaves
-    alone. `unjudged` lists the leaves without a verdict, which count as not met."""
+    """Contains the scores of a tree. `score` is the score of the whole tree (0 to 1), and `by_category` contains the
+    scores for each category's leaves alone. `unjudged` lists the leaves without a verdict, which count as not met."""
 
     score: float
     by_category: dict[str, float]

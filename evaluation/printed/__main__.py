@@ -21,7 +21,7 @@ from xkg.build.guided.reading.passages import read_passages
 from xkg.build.paper.read import parse_paper
 
 _WORD = re.compile(r"z[qx][bcdegkmnoprstuvw]{4}[^\W\d_]?z")
-_LONGEST_RUN = 60  # in seconds
+_LONGEST_RUN = 60
 
 
 def printed(folder: Path) -> set[str] | None:

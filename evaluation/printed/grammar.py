@@ -204,7 +204,7 @@ def inputs(w: Writer, depth: int) -> str:
     """Returns text in a separate file. TeX may skip part of the file."""
     name, folder = f"part{len(w.files)}", w.one("", "", "sections/", "deep/er/")
     path = f"{folder}{name}"
-    w.files[f"{path}.tex"] = ""  # reserves the path
+    w.files[f"{path}.tex"] = ""  # this reserves the path
     w.files[f"{path}.tex"] = w.text(depth) + w.filled(w.one("", "", "\n\\endinput\nThe %s is beyond.", "\n% %s")) + "\n"
     forms = [form.replace("%p", path) for form in _INPUTS]
     forms += [f"\\import{{{folder}}}{{{name}}}"] if folder else []

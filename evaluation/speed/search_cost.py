@@ -5,12 +5,12 @@ embedding of that text.
 
 The floor embeds with the published 32-bit weights. A search embeds its query with 8-bit weights.
 
-Over stdio, each text is echoed, embedded (in this process, with as many threads as the server uses) and searched for in
-turn, so that machine load affects all three calls. Each figure is a median. The ratio is the time for a search divided
-by the time for echo and embedding. Short questions have about twelve words. Long questions are a technique's name and
-definition. No question is asked twice, except for the repeated questions. Over HTTP, the floor is a bare server that
-embeds the text that it echoes. The servers are loaded in turn, in rounds. CPU time is also shown, since it is more
-reliable on a busy machine."""
+Over stdio, each text is echoed, embedded and searched for in turn, so that machine load affects all three calls. Texts
+are embedded in this process, with as many threads as the server uses. Each figure is a median. The ratio is the time
+for a search divided by the time for echo and embedding. Short questions have about twelve words. Long questions are a
+technique's name and definition. No question is asked twice, except for the repeated questions. Over HTTP, the floor is
+a bare server that embeds the text that it echoes. The servers are loaded in turn, in rounds. CPU time is also shown,
+since it is more reliable on a busy machine."""
 
 import asyncio
 import os

@@ -4,7 +4,7 @@ recall of the graph's vector index.
     python -m evaluation.speed.search_parts --kg DIR
     python -m evaluation.speed.search_parts --folder DIR [--from GRAPHS] [--techniques 1000000]
 
-DIR is a graph of perturbed techniques (`evaluation.generated.perturbed_graph`), which is created if it does not exist.
+`--folder` creates a graph of perturbed techniques (`evaluation.generated.perturbed_graph`) if DIR does not exist.
 Recall@10 is relative to exact search. CPU time is also shown, since it is more reliable on a busy machine. Questions
 have about twelve words. `evaluation.speed.search_cost` measures the same graph over stdio and HTTP."""
 

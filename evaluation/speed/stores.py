@@ -2,7 +2,7 @@
 
     python -m evaluation.speed.stores [--papers 5000] [--rounds 20]
 
-Each paper has twenty techniques with 2 KB of code: 5,000 papers have 100,000 techniques, 200,000 hierarchy and code
+Each paper has twenty techniques with 2 KB of code. 5,000 papers have 100,000 techniques, 200,000 hierarchy and code
 edges, and as many place edges. `scripts/neo4j-dev` starts a Neo4j server with a small memory limit for the run. Vectors
 are random rather than embedded, because only the stores are timed. Short calls are repeated `--rounds` times."""
 

@@ -108,8 +108,6 @@ def test_what_was_finished_before_a_kill_is_not_run_again(tmp_path: Path) -> Non
 
 def test_what_is_not_settled_keeps_its_level_and_says_so(tmp_path: Path) -> None:
     class Stalled(Scripted):
-        """Only the first run ends in time."""
-
         def run(self, job: Job) -> Outcome:
             outcome = super().run(job)
             late = outcome.model_copy(update={"ended": "timeout", "exit_code": None})

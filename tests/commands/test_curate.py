@@ -225,7 +225,8 @@ def test_a_blacklist_keeps_papers_and_repositories_out(world: Scholarly, tmp_pat
 def test_a_model_reads_the_titles_that_parsing_cannot_tell(
     world: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only those titles are sent to the model. An answer that does not occur in the entry is rejected."""
+    """Only the titles that cannot be parsed are sent to the model. An answer that does not occur in the entry is
+    rejected."""
     asked: list[str] = []
     odd = b"\\bibitem{reef} coral d 2018 the reef sampler: sampling by growth"
     plain = rb"\bibitem{reef} D. Coral. \newblock The Reef Sampler: Sampling by Growth. \newblock 2018."

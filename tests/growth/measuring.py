@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass
 
 from tests.growth.pumping import Pump
 
-FLOOR = 0.02  # in seconds
+FLOOR = 0.02
 FACTOR, MOST = 4, 6.0
 _SECONDS, _SECONDS_PATTERN = 60, 3  # seconds of processor time per pump, since a text of one length takes milliseconds
 _MEMORY = 2 << 30  # the memory limit of the worker that parses
 _BATCH = 100
 Action = Callable[[str], object]
-Clock = Callable[[], float]  # returns the seconds of processor time that do not count
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)

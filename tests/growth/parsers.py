@@ -224,8 +224,8 @@ def symbols(text: str) -> None:
 
 
 def without_grammars() -> Callable[[], float]:
-    """From now on, counts the processor time that grammars take in this process. Grammars try several ways to read
-    broken text until a time limit stops them."""
+    """Starts counting the processor time that grammars take in this process. Grammars try several ways to read broken
+    text until a time limit stops them."""
     spent = 0.0
 
     def timed(language: Language, source: bytes) -> Node | None:
@@ -246,7 +246,7 @@ class _ReadError(Exception):
 
 
 def grammars_alone() -> None:
-    """From now on, ends each action on code in this process as soon as the grammar has read the code."""
+    """Makes each action on code in this process end as soon as the grammar has read the code."""
 
     def read(language: Language, source: bytes) -> Node | None:
         syntax_root(language, source)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MOST = 80  # pumps per pattern
+MOST = 80  # maximum number of pumps per pattern
 _REPEATS = (c.MAX_REPEAT, c.MIN_REPEAT, c.POSSESSIVE_REPEAT)
 _LETTERS = "a \n0A\t_-.,;:()[]{}<>\\/$*+#%&@=~^|!?'\"`xé"
 _NOTHING = "\x00"  # few patterns match this character

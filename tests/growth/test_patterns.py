@@ -14,23 +14,23 @@ LENGTHS = (1_600, 6_400, 25_600)  # the last length reveals patterns that take a
 # Maps the beginnings of patterns to the most characters that they are given. `True` means that spaces are never
 # repeated.
 GIVEN: dict[str, tuple[int, bool]] = {
-    r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])": (200, False),  # applied to the text before a run-in heading
-    r"[ \t]*\n[ \t]*\n|\s*\\(?:begin|item": (200, False),  # applied to the text after a run-in heading
-    r" {0,3}(?:<(?:span|a)\b": (1_000, False),  # applied to a line
-    r"([^\W\d_]{2,})-$": (80, False),  # applied to the end of a paragraph
-    r"[^\W\d_]{2}.*\d{4}": (300, False),  # applied to the tag of a reference
-    r"(?:[,.]?\s*\(?(?:1[89]|20)\d\d": (4_000, True),  # applied to a reference
+    r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])": (200, False),  # used for the text before a run-in heading
+    r"[ \t]*\n[ \t]*\n|\s*\\(?:begin|item": (200, False),  # used for the text after a run-in heading
+    r" {0,3}(?:<(?:span|a)\b": (1_000, False),
+    r"([^\W\d_]{2,})-$": (80, False),
+    r"[^\W\d_]{2}.*\d{4}": (300, False),
+    r"(?:[,.]?\s*\(?(?:1[89]|20)\d\d": (4_000, True),
     r"[.,]?\s*(?:URL\s+)?https?:.*$": (4_000, True),
     r"[,.]?\s*\(?(?:1[89]|20)\d\d[a-z]?\)?\W*$": (4_000, True),
-    r"\b(?:recent|prior|previous|existing": (4_000, True),  # applied to a sentence
+    r"\b(?:recent|prior|previous|existing": (4_000, True),
     r"(?:[\w-]+,?\s+){0,3}?(?:the|our": (4_000, True),
-    r"(.+?)\s*\(\s*([\w+-]+)\s*\)": (1_000, True),  # applied to a name
-    r"^(?:.*\D)?(?:19|20)\d\d[a-z]?(?:[,;]": (800, False),  # applied to text in parentheses
-    r"(\.git)?(@[^/]*)?/*$": (500, False),  # applied to a path in an address
+    r"(.+?)\s*\(\s*([\w+-]+)\s*\)": (1_000, True),
+    r"^(?:.*\D)?(?:19|20)\d\d[a-z]?(?:[,;]": (800, False),
+    r"(\.git)?(@[^/]*)?/*$": (500, False),
 }
 # These modules read only xkg's own files, or the user's.
 OWN = ("xkg.llm.prompt:", "xkg.store.neo4j.db.migrations:", "xkg.store.neo4j.db.connection:")
-# These patterns are used under another name. They are only used with `match`, once per formula.
+# These patterns are used under another name. xkg only calls `match` on them, once per formula.
 MATCHED = (r"((?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+)\$", r"((?:[^$\\]|\\.){0,20000}+)\$\$")
 
 

@@ -88,7 +88,7 @@ def place(server: Server, tmp_path: Path) -> Iterator[Place]:
 def test_a_download_goes_on_where_it_broke_off(server: Server, place: Place, tmp_path: Path, ranges: bool) -> None:
     server.files[path_of(PACKAGE.name)], server.cut, server.ranges = DATA, 80_000, ranges
     if not ranges:
-        (tmp_path / f"{PACKAGE.name}.part").write_bytes(DATA[:400_000])  # left by a process that was killed
+        (tmp_path / f"{PACKAGE.name}.part").write_bytes(DATA[:400_000])  # a process that was killed left this file
         server.cut = None
     clock = TurnedClock()
     assert download(place, PACKAGE, tmp_path, clock).read_bytes() == DATA

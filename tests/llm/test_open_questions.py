@@ -38,7 +38,7 @@ def test_callers_that_share_a_job_get_different_questions(tmp_path: Path) -> Non
     first = questions.waiting(1)[0]
     questions.give(1, [first.id])
     clock.turn(40)
-    waiting = OpenQuestions(tmp_path, clock).waiting(1)  # another caller in another process
+    waiting = OpenQuestions(tmp_path, clock).waiting(1)
     assert [question.id for question in waiting] == [*[id for id in ids if id != first.id], first.id]
     assert [question.given_ago for question in waiting] == [None, None, 40]
 

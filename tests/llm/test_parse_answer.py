@@ -75,7 +75,7 @@ def test_the_answer_is_found_in_what_stands_around_it(text: str) -> None:
 )
 @settings(max_examples=25)
 def test_any_text_fits_into_an_answer_and_words_may_surround_it(around: str, name: str) -> None:
-    """Fences, braces, quotes and escapes inside a string end nothing."""
+    """Fences, braces, quotes and escapes inside a string do not end the answer."""
     sent = {**LEAF, "name": f"x{name}"}
     assert read(f"{around}{json.dumps(sent, ensure_ascii=False)}{around}").name == f"x{name}"
     assert read(f"{around}{json.dumps(sent)}{around}").name == f"x{name}"

@@ -112,7 +112,7 @@ def test_a_fork_bomb(attack: Attack) -> None:
         seconds=2,
         processes=20,
     )
-    assert outcome.ended in ("timeout", "killed")  # killed if the watchdog counts, not the kernel
+    assert outcome.ended in ("timeout", "killed")  # "killed" if the watchdog counts processes, not the kernel
     assert processes_with(mark) == []
 
 

@@ -346,7 +346,7 @@ def test_the_job_is_nobody_without_rights(every_way: Attack) -> None:
     )
     rights = "0 0 0 0"
     if outcome.runner == "landlock" and interpreter_is_closed():
-        rights = "4 4 4 4"  # CAP_DAC_READ_SEARCH, to enter the closed folder
+        rights = "4 4 4 4"  # CAP_DAC_READ_SEARCH allows entering the closed folder
     assert outcome.output.splitlines() == [
         "True True",
         rights,

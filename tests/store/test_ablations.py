@@ -50,7 +50,7 @@ def test_an_embedded_graph_keeps_them(tmp_path: Path) -> None:
         assert store.rollback()
         assert len(store.ablations()) == 3
         store.rebuild()
-        assert len(store.query(EDGES).rows) == 0  # that generation lacks the paper
+        assert len(store.query(EDGES).rows) == 0  # the paper is not in that generation
         assert len(store.ablations()) == 3
 
 

@@ -59,7 +59,7 @@ def test_strong_and_weak_evidence_are_told_apart() -> None:
         "once": "run once, within the baseline's range",
         "lost": "every candidate failed",
     }
-    assert [*words][:2] == ["few", "strong"]  # sorted by size
+    assert [*words][:2] == ["few", "strong"]
 
 
 @pytest.mark.parametrize(("runs", "missed"), [(1, "80%"), (3, "51%"), (5, "33%")])

@@ -88,7 +88,7 @@ def langevin(points, score, rate, rng):
 
 def test_a_faithful_rewrite_in_another_library_and_style_is_near_one_and_another_method_far_below() -> None:
     assert share(FAITHFUL, SOURCE) >= 0.85
-    assert FAITHFUL_SHARE == 0.7  # the published threshold
+    assert FAITHFUL_SHARE == 0.7  # this is the published threshold
     assert share(LANGEVIN, SOURCE) <= 0.45
 
 

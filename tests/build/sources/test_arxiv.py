@@ -141,7 +141,7 @@ def told(server: Arxiv, fetch: Fetch, tmp_path: Path) -> Callable[..., str]:
             fetch(spec)
         line = str(raised.value)
         assert "\n" not in line
-        assert "; " in line  # the message says what happened and what to do
+        assert "; " in line  # the message explains the failure and suggests a remedy
         assert kept(tmp_path / "papers") == before
         assert [path.name for path in (tmp_path / "papers").iterdir() if path.name.startswith(".")] == []
         return line

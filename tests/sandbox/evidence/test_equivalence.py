@@ -71,9 +71,9 @@ def test_only_what_computes_the_same_is_equivalent(contained: Runner) -> None:
 @pytest.mark.parametrize(
     ("implementation", "test"),
     [
-        # The result differs each time.
+        # The function's result differs each time.
         ("import os\n\ndef f(x):\n    y = x + 0 * 7\n    return os.urandom(4)\n", "assert f(2.0)\n"),
-        # The result is always None.
+        # The function always returns None.
         ("def f(x):\n    y = x + 0 * 7\n    z = y * 2\n    return None\n", "assert f(2.0) is None\n"),
         # The test does not call the function.
         ("def f(x):\n    y = x + 0 * 7\n    return y * 2\n\ndef g(x):\n    return x\n", "assert g(1.5) == 1.5\n"),

@@ -221,8 +221,6 @@ def test_what_cannot_be_run_is_not_run() -> None:
 
 def test_a_test_that_passes_by_chance_proves_nothing() -> None:
     class Fickle:
-        """Only the first run passes."""
-
         name = "fickle"
         runs = 0
 

@@ -66,7 +66,7 @@ def test_only_what_does_nothing_but_call_a_component_is_a_call_of_it() -> None:
         "x = solved(a, b.c)\n"
         "x, y = solved(*a, v=1)\n"
         "k = Keeper()\n"
-        "x = solved__part(a, b)\n"  # as renamed by composition
+        "x = solved__part(a, b)\n"
         "x = solved(a + 1, b)\n"
         "x = 2 * solved(a, b)\n"
         "x = other(a)\n"

@@ -66,7 +66,7 @@ def test_a_tree_is_made_again_where_python_itself_parsed_beside(monkeypatch: pyt
 
 
 def test_nothing_else_in_this_process_makes_trees() -> None:
-    """Code that runs in a separate process inside the sandbox is exempt."""
+    """Code that runs in a separate process inside the sandbox may create trees."""
     package = Path(xkg.__file__).parent
     guests = {"sandbox/guest/run_script.py", "sandbox/guest/run_test.py"}
     alone = {"sandbox/evidence/python_ast.py", *guests}

@@ -40,7 +40,7 @@ print(open("b").read())
 """
 
 
-@pytest.mark.parametrize("abi", [1, 3, 5])  # the ABIs lack truncation, TCP and scopes; the last two; and scopes
+@pytest.mark.parametrize("abi", [1, 3, 5])
 def test_older_kernels_contain_with_what_they_have(abi: int, tmp_path: Path) -> None:
     """Runs as an ordinary user, who shares a uid with other processes that could be attacked."""
     require_landlock(abi)

@@ -97,7 +97,7 @@ def test_torch_is_built_for_the_cpu_if_an_index_has_that(index: Index, tmp_path:
         assert made.packages == ("sympy==1.0", "torch==2.0+cpu")
         assert importable(made, "torch")
         newest = UvEnvironments(settings, BubblewrapRunner()).make(["torch"])
-        assert newest.packages == ("nvidia-cublas==12.0", "sympy==1.0", "torch==2.1")  # 2.0 is missing
+        assert newest.packages == ("nvidia-cublas==12.0", "sympy==1.0", "torch==2.1")  # the index lacks torch 2.0
     with_cuda = settings.model_copy(update={"cpu_index": "none"})
     made = UvEnvironments(with_cuda, BubblewrapRunner()).make(["torch"], ["torch==2.0"])
     assert "nvidia-cublas==12.0" in made.packages

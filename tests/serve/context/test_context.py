@@ -101,7 +101,6 @@ class Held:
 
 @pytest.fixture(autouse=True)
 def _no_relations(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Generated papers have no relations."""
     if not {"graph", "tmp_path"} & set(request.fixturenames):
         alone = RelatedAnswer(paper=PAPER, rows=(), searched="", cut="")
         monkeypatch.setattr("xkg.serve.context.context.related_papers", lambda *_: alone)

@@ -206,7 +206,7 @@ def test_closing_ends_a_question_under_way(graph_copy: Path) -> None:
 
 
 def test_those_who_wait_leave_room_for_others(graph_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a provider hangs, it blocks only some of the callers and a limited number of questions."""
+    """A provider that hangs blocks only some of the callers and a limited number of questions."""
     monkeypatch.setattr(model_questions, "BUSY_SECONDS", 0.01)
     monkeypatch.setattr(model_questions, "MOST_OPEN", 2)
     with ScriptedEndpoint(lambda _: silent) as endpoint:

@@ -36,7 +36,7 @@ def test_a_graph_that_is_larger_than_the_usual_memory_is_loaded(
 def test_a_disk_without_room_is_refused_before_the_engine_ends_the_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a full disk, the engine cannot write its log, and ends the program."""
+    """The engine ends the program if it cannot write its log on a full disk."""
     store = open_store(tmp_path / "kg")
     store.publish([a_paper(1)])
     usage = shutil.disk_usage(tmp_path)

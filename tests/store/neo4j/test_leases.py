@@ -20,7 +20,7 @@ from xkg.store.neo4j import leases
 
 PAPER = a_paper().paper.id
 
-# The process takes the lease, reports it, and publishes when it is told to.
+# The process takes the lease, reports it, and publishes on request.
 BUILDER = """
 import json, sys
 from pathlib import Path

@@ -280,7 +280,7 @@ def test_what_a_killed_builder_left_unconnected_is_done_by_the_next(
     store.close()
     assert any("xkg concepts" in line for line in store.check())
     other = open_remote(server, tmp_path / "other")
-    other.publish([a_paper(6)])  # the hash of this paper is close to that of the first
+    other.publish([a_paper(6)])
     assert visible(other)["SAME_CONCEPT"] == []
     other.close()
     assert store.check() == []

@@ -59,10 +59,10 @@ class Writer:
 
 def test_a_model_writes_for_the_component_whose_turn_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "A_ROUND", 2)
-    writer = Writer(1, 7, 8)  # the candidate with number 1 is known from the code, and comes first
+    writer = Writer(1, 7, 8)  # candidate 1 is known from the code, and comes first
     chosen = Choice(space(2, 2), cast(Any, writer))
     assert picked(chosen, 5) == ["c1 x 0", "c0 x 1"]
-    assert picked(chosen, 5) == ["c0 x 7", "c1 x 1"]  # the reflection gave c0 more weight
+    assert picked(chosen, 5) == ["c0 x 7", "c1 x 1"]
     assert picked(chosen, 5) == ["c0 x 8", "c0 x 0"]
     assert picked(chosen, 5) == []
     assert writer.reflected == [1, 2, 3]

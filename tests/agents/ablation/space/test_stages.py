@@ -115,7 +115,7 @@ def test_a_stage_is_left_out(code: str, after: str) -> None:
         "for t in range(9):\n    x = normal(x)",  # only this call changes x
         "loss = (x - y) / n",
         "for t in range(9):\n    genes = [*genes, t]\n    worth = f(genes)\n    genes = mutate(genes, worth)",
-        "for t in range(9):\n    net.zero()\n    net.fly()\n    net.state = net.state + 1",  # it only resets state
+        "for t in range(9):\n    net.zero()\n    net.fly()\n    net.state = net.state + 1",
     ],
 )
 def test_what_a_method_cannot_do_without_stays(code: str) -> None:

@@ -372,7 +372,7 @@ def test_a_composite_is_compared_by_its_own_statements_with_its_own_lines() -> N
         update={"implementation": WHOLE.replace("size < share * len(values)", "max(values) + share")}
     )
     assert share(other.implementation, other.excerpt, other.scope) < 0.7
-    assert share(other.implementation, other.excerpt) >= 0.7  # its components share this much with the lines
+    assert share(other.implementation, other.excerpt) >= 0.7
 
 
 def test_what_is_made_of_a_revised_component_gets_its_new_code() -> None:

@@ -126,7 +126,7 @@ def test_leaves_come_before_what_is_made_of_them(build: Build) -> None:
         DAMPING.name,
         TOP.name,
     ]
-    assert list(coded) == [TOP.id, CLIPPING.id, DAMPING.id]  # in the order of the paper
+    assert list(coded) == [TOP.id, CLIPPING.id, DAMPING.id]
     assert {c.code.level for c in coded.values() if c.code} == {Level.FAITHFUL}
     assert build.progress == [(1, 3, CLIPPING.name), (2, 3, DAMPING.name), (3, 3, TOP.name)]
     whole = code_of(coded[TOP.id]).implementation
