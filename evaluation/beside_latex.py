@@ -27,9 +27,9 @@ from xkg.build.paper.sentences import sentences
 from xkg.errors import XkgError
 from xkg.model import Reference
 
-_SHORTEST = 5  # minimum words compared in a sentence or caption
-# Citations and references, which each format prints differently. Bracketed citations come first, since they may contain
-# citations in other formats.
+_SHORTEST = 5  # minimum words in a sentence or caption that is compared
+# Matches citations and references, which each format prints differently. Bracketed citations come first, since they may
+# contain citations in other formats.
 _NAME = r"[^\W\d_][\w'’-]{1,30}"
 _CITED_BY = rf"(?:{_NAME}\s(?:(?:and|&)\s{_NAME}|et\sal\.,?)\s|[^\W\d_a-z][\w'’-]{{1,30}}\s)?"
 _BRACKETED = re.compile(rf"{_CITED_BY}(?:\[[\d,;\s–-]{{1,60}}\]|\[[^\]\s]{{3,80}}(?:,\s?[^\]\s]{{3,80}})*\])")
@@ -38,10 +38,10 @@ _TO_PARTS = re.compile(
     r"(?i:\b(?:algorithm|appendix|assumption|chapter|corollary|definition|eqn?|equation|example|fig|figure|lemma|line|part|"
     r"problem|proposition|remark|sec|section|table|tab|theorem|step)s?\b\.?(?=[\s(§]{1,3}[A-Z]?[\d.]|\s?\(+\s*\)))"
 )
-_CLAUSE = re.compile(r"\b[a-z]{2,}(?:\s[a-z]{2,}){3,}")  # found in text with a citation, but not in a list of papers
+_CLAUSE = re.compile(r"\b[a-z]{2,}(?:\s[a-z]{2,}){3,}")
 _URL = re.compile(r"(?:https?://|www\.|doi\.org/)\S{1,300}")
 _MATH = re.compile(r"\$[^$]{0,5000}\$")
-# A formula with adjacent characters, since "$n$-dimensional" is printed as one word.
+# Matches a formula with adjacent characters, since "$n$-dimensional" is printed as one word.
 _IN_WORD = re.compile(r"[\w-]{0,30}\$[^$]{0,5000}\$[\w-]{0,30}")
 _WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words may be formula symbols: log, min, det
 _CAPTION = re.compile(r"^(?:Figure|Fig\.|Table|Tab\.)\s*[\w.]{1,6}\s?[.:|]?\s([^\n]*)$", re.MULTILINE)
@@ -49,12 +49,12 @@ _ADDRESS = re.compile(r"(?:https?:|www\.)")
 
 
 class NotConvertedError(Exception):
-    """The source could not be converted to a paper in the other format."""
+    """Raised if the source could not be converted to a paper in the other format."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A share: `found` out of `of` items were found."""
+    """A share of items: `found` out of `of` items were found."""
 
     found: int
     of: int
@@ -103,7 +103,7 @@ def _references(source: Sequence[Reference], read: Sequence[Reference]) -> tuple
 
 def _same_reference(a: Reference, b: Reference) -> bool:
     one_title, other_title = (_letters(r.title or "") if not _ADDRESS.match(r.title or "") else "" for r in (a, b))
-    if _MATH.search(a.title or ""):  # a formula may be printed with different letters
+    if _MATH.search(a.title or ""):  # the other format may print a formula with different letters
         return set(_words(a.title or "")) <= set(_words(b.title or ""))
     if one_title or other_title:
         return one_title == other_title
@@ -123,7 +123,6 @@ def sentence_words(text: str) -> list[str]:
 
 
 def _running(read: Document) -> Iterator[str]:
-    """The words in the running text, including run-in heads, in order."""
     heads = [(s.start, s.title) for s in read.walk() if s.level == 4]
     text = [(sentence.start, sentence.text) for sentence in sentences(read)]
     for _, words in sorted([*heads, *text]):
@@ -151,8 +150,8 @@ class Printed:
         self._pairs = set(pairwise(words))
 
     def has(self, words: Sequence[str]) -> bool:
-        """Whether a third of the adjacent word pairs were printed, which is enough because formulas and line ends
-        separate the other pairs."""
+        """Returns whether a third of the adjacent word pairs were printed. This is enough, because formulas and line
+        ends separate the other pairs."""
         pairs = list(pairwise(words))
         return not self._pairs or sum(pair in self._pairs for pair in pairs) * 3 >= len(pairs)
 
@@ -184,7 +183,7 @@ class Stretches:
 
 
 def ascending(places: Iterable[int]) -> int:
-    """The length of the longest non-descending subsequence of `places`."""
+    """Returns the length of the longest non-descending subsequence of `places`."""
     ends: list[int] = []
     for place in places:
         index = bisect_left(ends, place + 1)

@@ -62,7 +62,7 @@ def main(
     budget_tokens: Annotated[int, typer.Option(min=1)] = 8000,
     llm: str | None = None,
 ) -> int:
-    check_graph(kg)  # check before building a paper, which may cost money
+    check_graph(kg)  # check the graph before building a paper, which may cost money
     found, problems = tasks_in(tasks)
     rows: list[tuple[str, ...]] = [("task", "techniques", "pairs", "without code", "withheld", "not compared", "audit")]
     clean = True
@@ -84,8 +84,8 @@ def main(
 
 
 def tasks_in(folder: Path) -> tuple[list[Path], list[str]]:
-    """The task folders in a folder, or the folder itself, and one line for each folder that lacks a file. Raises
-    `InputError` if there are no tasks."""
+    """Returns the task folders in a folder, or the folder itself, and one line for each folder that lacks a file.
+    Raises `InputError` if there are no tasks."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; pass one that contains tasks (paper.md, blacklist.txt)")
     candidates = (
@@ -106,8 +106,8 @@ def tasks_in(folder: Path) -> tuple[list[Path], list[str]]:
 def export(
     task: Path, kg: Path, out: Path, *, k: int, least_score: float, budget_tokens: int, llm: str | None
 ) -> dict[str, Any]:
-    """Writes the files for one task into `out/<task>`, and returns the audit. The target is built into `out/.targets`;
-    an unchanged paper is not rebuilt. Raises any error from building or searching."""
+    """Writes the files for one task into `out/<task>`, and returns the audit. The target is built into `out/.targets`.
+    An unchanged paper is not rebuilt. Raises any error from building or searching."""
     folder = out / task.name
     folder.mkdir(parents=True, exist_ok=True)
     settings = load(kg=out / ".targets" / task.name, **({"llm": {"model": llm}} if llm else {}))
@@ -159,7 +159,7 @@ def export(
 
 
 def pairs(graph: KnowledgeGraph, technique: Technique, k: int, least_score: float, tainted: set[str]) -> Iterator[Pair]:
-    """Yields at most `k` code nodes for a technique, best first. The score is at least `least_score`, and papers in
+    """Yields at most `k` code nodes for a technique, best first, with a score of at least `least_score`. Papers in
     `tainted` are excluded."""
     for row in graph.search(f"{technique.name}. {technique.definition[:1000]}", k, with_code=True).rows:
         if row.code is None or row.score < least_score or row.id.partition("#")[0] in tainted:
@@ -180,7 +180,7 @@ def pairs(graph: KnowledgeGraph, technique: Technique, k: int, least_score: floa
 
 
 def markdown(found: Sequence[tuple[Technique, Sequence[Pair]]]) -> str:
-    """The pairs as Markdown, for prompts."""
+    """Formats the pairs as Markdown, for prompts."""
     blocks = ["# Code from related papers, grouped by this paper's techniques", _HEAD]
     for technique, of_technique in found:
         blocks += [f"## {' '.join(technique.name.split())}", quoted(technique.definition or "no definition")]
@@ -192,7 +192,7 @@ def markdown(found: Sequence[tuple[Technique, Sequence[Pair]]]) -> str:
 
 
 def _without_code(value: Any) -> Any:
-    """A graph file without repository data, as if the paper had been built without a repository."""
+    """Returns a graph file without repository data, as if the paper had been built without a repository."""
     if isinstance(value, dict):
         emptied = {"code": None, "code_file": "", "code_overview": ""}
         return {key: emptied.get(key, _without_code(item)) for key, item in value.items()}
@@ -200,7 +200,7 @@ def _without_code(value: Any) -> Any:
 
 
 def _withheld(value: Any, names: NamedInTexts, where: str, said: list[str]) -> Any:
-    """The value with each line that mentions a blacklist entry replaced, or the whole text if an entry spans lines."""
+    """Replaces each line that mentions a blacklist entry, or the whole text if an entry spans lines."""
     if isinstance(value, dict):
         return {key: _withheld(item, names, where, said) for key, item in value.items()}
     if isinstance(value, list):

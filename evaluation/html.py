@@ -21,7 +21,7 @@ _SECONDS = 400
 
 
 def converted(folder: Path, main: str) -> bytes:
-    """The HTML generated from the paper whose main file is `main`. Raises `NotConvertedError`."""
+    """Returns the HTML generated from the paper whose main file is `main`. Raises `NotConvertedError`."""
     source = folder / main
     made = source.with_name("converted.html")
     command = ["latexmlc", "--preload=[nobibtex]latexml.sty", "--format=html5", "--pmml"]
@@ -44,7 +44,8 @@ def converted(folder: Path, main: str) -> bytes:
 
 
 def compare(folder: Path) -> dict[str, Share]:
-    """The metrics for one paper, keyed by name. Raises `NotConvertedError`, or `XkgError` for an unreadable source."""
+    """Returns the shares for one paper, keyed by name. Raises `NotConvertedError`, or `XkgError` for an unreadable
+    source."""
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary) / "paper"
         shutil.copytree(folder, copy)

@@ -1,10 +1,10 @@
-r"""Compares a paper parsed from PDF with the same paper parsed from its LaTeX source: `python -m evaluation.pdf
+"""Compares a paper parsed from PDF with the same paper parsed from its LaTeX source: `python -m evaluation.pdf
 FOLDER…`.
 
 Each folder contains one paper's source. The paper is typeset in a temporary folder (`pdflatex` and `bibtex` or `biber`,
 in Debian's `texlive-latex-extra`, `texlive-publishers`, `texlive-science`, `texlive-fonts-extra`, `cm-super` and
-`biber`); missing figures and other TeX errors are ignored. The comparison covers the items of
-`evaluation.beside_latex`; only references, sentences and captions that TeX printed count."""
+`biber`). Missing figures and other TeX errors are ignored. The comparison covers the items of
+`evaluation.beside_latex`. Only references, sentences and captions that TeX printed count."""
 
 import os
 import re
@@ -22,12 +22,12 @@ from xkg.build.paper.document import Document
 from xkg.build.paper.pdf_html.pdf import parse_pdf
 from xkg.build.paper.read import parse_paper
 
-_SECONDS = 120  # for a single TeX run
+_SECONDS = 120  # maximum time for a single TeX run
 _ENTRY = re.compile(rb"\\(?:bibitem|entry)\b")
 
 
 def typeset(folder: Path, main: str) -> bytes:
-    """The PDF of the paper whose main file is `main`. TeX's output files are left next to the source. Raises
+    """Returns the PDF of the paper whose main file is `main`. Leaves TeX's output files next to the source. Raises
     `NotConvertedError`."""
     source = folder / main
     place, stem = source.parent, source.stem
@@ -55,8 +55,7 @@ def typeset(folder: Path, main: str) -> bytes:
 
 
 def prints_references(folder: Path, main: str, source: Document) -> bool:
-    """Whether the paper typeset in a folder has a bibliography. There is no bibliography if TeX did not find the
-    .bib."""
+    """Returns whether the paper typeset in a folder has a bibliography. There is none if TeX did not find the .bib."""
     given = (folder / main).with_suffix(".bbl")
     bodies = [source.text.encode(), given.read_bytes() if given.exists() else b""]
     return any(_ENTRY.search(body) for body in bodies)
@@ -71,7 +70,8 @@ def printed(data: bytes) -> str:
 
 
 def compare(folder: Path) -> dict[str, Share]:
-    """The metrics for one paper, keyed by name. Raises `NotConvertedError`, or `XkgError` for an unreadable source."""
+    """Returns the shares for one paper, keyed by name. Raises `NotConvertedError`, or `XkgError` for an unreadable
+    source."""
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary) / "paper"
         shutil.copytree(folder, copy)

@@ -1,17 +1,17 @@
 """Measures how well techniques are located in code: `python -m evaluation.places GOLD…` (evaluation/gold/places).
 
 A gold file contains JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
-{reader, file, start, end}; all places count as right. `open` and `closed` were labelled by two readers independently;
-the other files were labelled by one reader before any output was seen. A technique without places is not in the
-repository. Each technique is located separately, as with `xkg locate`. With `--together`, all techniques for a
-repository are located at once, as in a build.
+{reader, file, start, end}. All places count as right. Two readers labelled `open` and `closed` independently. One
+reader labelled the other files before any output was seen. A technique without places is not in the repository. Each
+technique is located separately, as with `xkg locate`. With `--together`, all techniques for a repository are located at
+once, as in a build.
 
 The columns `place` @1 and @5 say how often the first symbol, or any of the first five symbols, shares a line with a
 place. `lines` @1 and @5 say the same about the ranges in the symbol's focus. `share` is the fraction of lines in the
 first right focus that belong to the place (median, mean). `certain` is the fraction of techniques whose first place is
-certain. `right` is the fraction of these techniques whose first symbol shares a line with a place. `called` is the
-fraction of techniques with a certain first place, among techniques whose first place is right. `--names` searches by
-name alone, without the definition."""
+certain. `right` is the fraction of these techniques whose first symbol shares a line with a place. Among the techniques
+whose first place is right, `called` is the fraction whose first place is certain. `--names` searches by name alone,
+without the definition."""
 
 import json
 import statistics
@@ -44,7 +44,7 @@ Lines = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Labelled:
-    """One technique with the lines in its places, as (file, line) pairs."""
+    """A technique with the lines in its places, as (file, line) pairs."""
 
     technique: Technique
     repository: str
@@ -54,8 +54,8 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Answer:
-    """A method's answer for one technique: all lines and the focus for each of up to five places. `certain` is true if
-    the first place is certain."""
+    """A method's answer for one technique. It contains all lines and the focus for each of up to five places. `certain`
+    is true if the first place is certain."""
 
     whole: tuple[Lines, ...]
     focus: tuple[Lines, ...]
@@ -81,12 +81,12 @@ class Figures:
 
 
 def gold_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows in a gold file."""
+    """Returns the rows in a gold file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def read_places(path: Path) -> list[Labelled]:
-    """The techniques in a gold file. Raises `ValueError` or `KeyError` for a line that does not have the format
+    """Returns the techniques in a gold file. Raises `ValueError` or `KeyError` for a line that does not have the format
     described above."""
     found = []
     for number, row in enumerate(gold_rows(path)):
@@ -105,12 +105,12 @@ def read_places(path: Path) -> list[Labelled]:
 
 
 def lines_of(path: str, first: int, last: int) -> Lines:
-    """Lines `first` to `last` of a file."""
+    """Returns the lines `first` to `last` of a file."""
     return frozenset((path, line) for line in range(first, last + 1))
 
 
 def figures(answers: Sequence[tuple[Labelled, Answer]]) -> Figures:
-    """The figures for these techniques and their answers."""
+    """Computes the figures for these techniques and their answers."""
     hits = [(gold, next((lines for lines in answer.focus if lines & gold.places), None)) for gold, answer in answers]
     shares = [len(lines & gold.places) / len(lines) for gold, lines in hits if lines]
 
@@ -138,7 +138,7 @@ class Searched:
     index: BlockIndex
 
     def answer(self, locations: Sequence[Location], *, certain: bool = False) -> Answer:
-        """The lines covered by these locations in this repository."""
+        """Returns the lines covered by these locations in this repository."""
         symbols = {source.symbol.id: source.symbol for source in self.codebase.symbols().values()}
         spans = [symbols[location.symbol] for location in locations[:_CUT]]
         return Answer(
@@ -152,7 +152,7 @@ class Searched:
 
 
 def bm25(labelled: Labelled, searched: Searched) -> Answer:
-    """The baseline: symbols ranked by BM25 over name and definition, without thresholds or focus."""
+    """Ranks symbols by BM25 over name and definition, as a baseline without thresholds or focus."""
     text = f"{labelled.technique.name}. {labelled.technique.definition}"
     ranked = list(searched.index.symbols.search(dict.fromkeys(content_stems(text), 1.0)))[:_CUT]
     answer = searched.answer([Location(technique="", symbol=s, score=0.0, rank=1) for s in ranked])
@@ -217,7 +217,7 @@ def main(gold: Sequence[Path], *, mirrors: Path | None = None, together: bool = 
 
 
 def open_codebase(name: str, mirrors: Path | None) -> Codebase:
-    """Opens a repository (URL@commit). If `mirrors` is given, the repository is read from this folder, which contains
+    """Opens a repository (URL@commit). If `mirrors` is given, reads the repository from this folder, which contains
     repositories as OWNER+NAME/repo. Raises `XkgError`."""
     source = name
     if mirrors is not None:

@@ -1,10 +1,11 @@
-"""Measures the parts of a build's questions: `python -m evaluation.prompt_tokens ANSWERS -- BUILD…`.
+"""Measures how many tokens each part of a build's questions takes: `python -m evaluation.prompt_tokens ANSWERS --
+BUILD…`.
 
 ANSWERS is a recording (`evaluation.recording`); BUILD is a command such as
 
     xkg build --kg /tmp/kg --paper paper.tex --repo code --llm recorded
 
-The command runs against an endpoint that replays the recorded answers: each question gets the answer to the recorded
+The command runs against an endpoint that replays the recorded answers. Each question gets the answer to the recorded
 question with which it shares the most lines. To compare two versions of xkg, run both with the same answers, each with
 a new --kg folder. The output lists the tokens sent (characters / 4), by prompt and by block of the question. `system`
 is the fixed text, `schema` is the answer format, and `turns` are follow-up questions after an unusable answer.
@@ -27,12 +28,12 @@ from evaluation.recording import kind, nearest
 from tests.llm_endpoint import Answer, ScriptedEndpoint, status
 
 _BLOCK = re.compile(r"<<<(\w+) (\w+)>>>\n(.*?)\n<<<end \1 \2>>>", re.DOTALL)
-_LEAST_CACHED, _STEP = 4 * 1024, 4 * 128  # characters
+_LEAST_CACHED, _STEP = 4 * 1024, 4 * 128  # both are numbers of characters
 
 
 @dataclass
 class Counts:
-    """Characters sent, by answer kind and question block."""
+    """Counts the characters sent, by answer kind and question block."""
 
     calls: Counter[str] = field(default_factory=Counter)
     blocks: dict[str, Counter[str]] = field(default_factory=dict)

@@ -2,10 +2,10 @@
 
     python -m evaluation.ray_batches [--papers 40] [--rounds 2]
 
-The cluster is one node on this machine. The papers are the same as in `evaluation.speed.batches`. They are built
-without a model or packages, with one thread per job in all arms. Arms take turns, and each round begins with empty
-graphs. Engine startup is timed separately, and the rate covers only papers after the first two. Use only the ratio from
-a single run on an idle machine; the load average is also printed."""
+The cluster consists of one node on this machine. The papers are the same as in `evaluation.speed.batches`. They are
+built without a model or packages, with one thread per job in all arms. Arms take turns, and each round begins with
+empty graphs. Engine startup is timed separately, and the rate covers only papers after the first two. Use only the
+ratio from a single run on an idle machine. The load average is also printed."""
 
 import contextlib
 import importlib.util
@@ -41,7 +41,8 @@ _WAIT_SECONDS = 180
 
 
 class Arm(NamedTuple):
-    """Seconds until two papers were built, and papers per hour from then until all papers are published."""
+    """Contains the seconds until two papers were built, and the papers per hour from then until all papers are
+    published."""
 
     start: float
     hourly: float
@@ -72,7 +73,7 @@ def measure(engine: Engine, papers: PaperList, kg: Path) -> Arm:
 
 @contextlib.contextmanager
 def cluster(folder: Path) -> Iterator[str]:
-    """The address of a one-node cluster with two slots."""
+    """Yields the address of a one-node cluster with two slots."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -1,5 +1,5 @@
-"""Measures how well search recognises that it has no answer: which queries return no rows, and how reliable the scores
-are.
+"""Measures how well search recognises that it has no answer. The tables show which queries return no rows, and how
+reliable the scores are.
 
     python -m evaluation.refusals [--kg DIR] [QUERIES.jsonl …]
 
@@ -43,7 +43,7 @@ def main(queries: Sequence[Path] = tuple(sorted(GOLD.glob("*.jsonl"))), *, kg: P
             with store.snapshot() as snapshot:
                 require_techniques(snapshot, file, (id for query in asked for group in query["gold"] for id in group))
                 answers = [search(snapshot, embedder.encode, query["query"], ROWS) for query in asked]
-                # No threshold, so that every query has a best row and a score.
+                # Without a threshold, every query has a best row and a score.
                 all_rows = [search(snapshot, embedder.encode, query["query"], ROWS, bar=0.0) for query in asked]
             best = [max((row.score for row in answer.rows), default=0.0) for answer in all_rows]
             report(file.stem, asked, answers, best)
@@ -51,7 +51,7 @@ def main(queries: Sequence[Path] = tuple(sorted(GOLD.glob("*.jsonl"))), *, kg: P
 
 
 def named(query: dict[str, Any], answer: SearchAnswer) -> bool:
-    """Whether a gold technique is in a row or among the nearest results."""
+    """Returns whether a gold technique is in a row or among the nearest results."""
     ids = {row.id for row in answer.rows} | {near.id for near in answer.nearest}
     ids |= {relative.id for row in answer.rows for relative in row.relatives}
     return any(id in ids for group in query["gold"] for id in group)

@@ -52,8 +52,8 @@ QUERY = {"search_techniques": "query", "find_implementations": "task"}
 
 
 def gold_ids(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
-    """The ids of the techniques at each gold entry's path. There may be several ids per path, because siblings may
-    share a name."""
+    """Returns the ids of the techniques at each gold entry's path. There may be several ids per path, because siblings
+    may share a name."""
     by_title: dict[str, list[str]] = defaultdict(list)
     for paper in snapshot.papers():
         by_title[slug(paper.title)].append(paper.id)
@@ -73,7 +73,7 @@ def gold_ids(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
 
 
 def groups_of(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
-    """The groups to find, as sets of ids."""
+    """Returns the groups to find, as sets of ids."""
     if "groups" not in query:
         return [set(group) for group in query["gold"]]
     gold = gold_ids(snapshot, query)
@@ -81,7 +81,8 @@ def groups_of(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
 
 
 def measure(groups: Sequence[set[str]], rows: Sequence[set[str]]) -> list[float]:
-    """Recall at each of `CUTS`, reciprocal rank and nDCG@10 for the rows, given the groups to find."""
+    """Returns the recall at each of `CUTS`, the reciprocal rank and the nDCG@10 of the rows, given the groups to
+    find."""
     if not groups:
         return [0.0] * (len(CUTS) + 2)
     met = [next((rank for rank, row in enumerate(rows[:ROWS], start=1) if row & group), math.inf) for group in groups]
@@ -91,13 +92,13 @@ def measure(groups: Sequence[set[str]], rows: Sequence[set[str]]) -> list[float]
 
 
 def measure_all(groups: Sequence[set[str]], rows: Sequence[Sequence[str]]) -> float:
-    """The share of groups satisfied by any of the rows."""
+    """Returns the share of groups satisfied by any of the rows."""
     shown = {technique for row in rows for technique in row}
     return mean(bool(shown & group) for group in groups)
 
 
 def ask_server(kg: Path, tool: str, queries: Sequence[str]) -> list[dict[str, Any]]:
-    """The structured content of the answer to each query, from a server without a language model."""
+    """Asks a server without a language model each query, and returns the structured content of its answers."""
     return anyio.run(_ask, kg, tool, list(queries))
 
 

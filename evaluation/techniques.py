@@ -13,14 +13,14 @@ an arXiv id), and `FOLDER/<paper>` contains these files. The paper describes the
 An extracted technique and a gold technique match if the similarity of their names is at least `ALIKE`. If an excerpt of
 the extracted technique starts within the gold technique's lines, a similarity of `NEAR` is enough. Similarity is the
 Dice coefficient of the words in two names, ignoring plurals and function words. The most similar aliases count. Matches
-are one to one, most similar first, so a technique found twice is right once and wrong once. Only `mentioned` techniques
-may match several times.
+are one to one, most similar first. A technique found twice is therefore right once and wrong once. Only `mentioned`
+techniques may match several times.
 
 Recall is computed over `main`, and over `main` and `supporting` together. Precision is computed over all extracted
 techniques that are not hidden, and over the first five in each paper. `--papers` is a folder with a subfolder of
 sources for each paper. `--details` lists missed and wrong techniques. With `--pdf`, each paper is read from a PDF
-typeset from its source (as in `evaluation.pdf`). Only names can match in a PDF. Papers that TeX cannot typeset are
-skipped."""
+typeset from its source (as in `evaluation.pdf`), and only names can match. Papers that TeX cannot typeset are skipped.
+"""
 
 import json
 import re
@@ -69,13 +69,13 @@ class Outcome:
     first: tuple[bool, ...]
 
     def recall(self, *kinds: str) -> tuple[int, int]:
-        """The number of gold techniques of these kinds that were found, and the total number."""
+        """Returns the number of gold techniques of these kinds that were found, and the total number."""
         wanted = [technique for gold, technique in self.found if gold.kind in kinds]
         return sum(t is not None for t in wanted), len(wanted)
 
 
 def read_gold(path: Path) -> dict[str, list[Gold]]:
-    """Gold techniques keyed by paper, in file order. Raises `ValueError` for a malformed line."""
+    """Returns gold techniques keyed by paper, in file order. Raises `ValueError` for a malformed line."""
     papers: dict[str, list[Gold]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -94,7 +94,7 @@ def _words(name: str) -> set[str]:
 
 
 def likeness(one: str, other: str) -> float:
-    """The similarity of two names, from 0 to 1."""
+    """Returns the similarity of two names, from 0 to 1."""
     if one.casefold() == other.casefold():
         return 1.0
     a, b = _words(one), _words(other)
@@ -148,7 +148,7 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def _from_pdf(folder: Path, main: str) -> Document:
-    """The paper parsed from the PDF typeset from its source. Raises `NotConvertedError`."""
+    """Parses the paper from the PDF typeset from its source. Raises `NotConvertedError`."""
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place) / "paper"
         shutil.copytree(folder, copy)
@@ -158,7 +158,7 @@ def _from_pdf(folder: Path, main: str) -> Document:
 def measure(
     path: Path, papers: Path, *, details: bool, pdf: bool = False, say: Callable[[str], None] = print
 ) -> list[Outcome]:
-    """Prints a table for the papers in one gold file; with `details`, also the missed and wrong techniques."""
+    """Prints a table for the papers in one gold file, and the missed and wrong techniques if `details` is set."""
     outcomes = []
     say(f"{path.stem:<24} {'main':>14} {'main, supporting':>16} {'precision':>14} {'first five':>14}")
     for paper, golds in read_gold(path).items():

@@ -1,10 +1,10 @@
-r"""Measures how much of a LaTeX paper's source is in the passages from which prompts are built: `python -m
+"""Measures how much of a LaTeX paper's source is in the passages from which prompts are built: `python -m
 evaluation.whole_papers FILE…`.
 
-The source is split by simple patterns here, independently of the parser. For equations, formulas in the text, algorithm
-lines, table rows, and sentences (with captions and footnotes), the items that are not in any passage are counted as
-lost. `leaks` are commands, lengths and layout options in the passages. `--examples` prints that many errors for each
-paper."""
+This module splits the source by simple patterns, independently of the parser. It looks for equations, formulas in the
+text, algorithm lines, table rows, and sentences (with captions and footnotes). Items that are not in any passage are
+counted as lost. `leaks` are commands, lengths and layout options in the passages. `--examples` prints that many errors
+for each paper."""
 
 import re
 from collections import Counter
@@ -82,8 +82,7 @@ KINDS = ("equations", "formulas", "lines", "rows", "sentences")
 
 
 def bare(text: str, document: Document) -> str:
-    """Returns only the text's letters and digits, with macros expanded and without commands, references and
-    citations."""
+    """Reduces text to its letters and digits, with macros expanded and without commands, references and citations."""
     text = re.sub(r"\\includegraphics\*?\s*(?:\[[^\[\]]*\])?\s*\{[^{}]*\}", " ", text)
     text = expand(text, document.macros, document.macro_defaults)
     text = re.sub(r"\\(?:text|mbox|textrm|mathrm)\s*\{([^{}$]*)\$([^$]*)\$", r"\1\2", text)
@@ -96,7 +95,7 @@ def bare(text: str, document: Document) -> str:
 
 
 def body_of(document: Document) -> str:
-    """The part of the source to compare, without preamble, authors, pictures and bibliography."""
+    """Returns the part of the source to compare, without preamble, authors, pictures and bibliography."""
     text = document.text
     start = text.find("\\begin{document}")
     text = text[start + len("\\begin{document}") if start >= 0 else 0 :]
@@ -107,13 +106,13 @@ def body_of(document: Document) -> str:
     abstract = re.search(r"\\begin\{abstract\}|\\abstract\{", text)
     text = text[abstract.end() :] if abstract else text
     text = _BACK.sub(" ", _UNREAD.sub(" ", text))
-    # In `\fig{compare}`, short for `Figure \ref{compare}`, the argument is not a word of the sentence.
+    # The argument of `\fig{compare}`, a macro for `Figure \ref{compare}`, is not a word of the sentence.
     pointing = {name: macro for name, macro in document.macros.items() if "ref" in expand(macro[1], document.macros)}
     return expand(text, pointing, document.macro_defaults)
 
 
 def _printed(text: str, document: Document) -> str:
-    r"""The text without the arguments of macros that print nothing: `\newcommand{\cut}[1]{}`."""
+    r"""Returns the text without the arguments of macros that print nothing: ` ewcommand{\cut}[1]{}`."""
     tex, out, at = Tex(text), [], 0
     for name in unprinted(document.macros):
         for match in re.finditer(rf"\\{name}(?![a-zA-Z])", text):
@@ -127,7 +126,7 @@ def _printed(text: str, document: Document) -> str:
 
 
 def read_text(document: Document) -> tuple[str, str]:
-    """All passages as they appear in prompts, and their text without headings and numbers."""
+    """Returns all passages as they appear in prompts, and their text without headings and numbers."""
     passages = read_passages(document)
     chosen = {p.number: set(range(len(p.pieces))) for p in passages.listed}
     return rendered(passages, chosen), "\n\n".join(p.text for p in passages.listed)

@@ -1,5 +1,5 @@
-"""The pictures of docs/howto/explore.md, by `make screenshots`: the example, built with the answers that a model once
-gave, among papers that were made up for them, as Chromium shows them. Each stays below 200 KB."""
+"""Takes the screenshots for docs/howto/explore.md with Chromium: `make screenshots`. The graph contains the example,
+built with recorded answers of a model, and made-up papers. Each screenshot is smaller than 200 KB."""
 
 import io
 import os
@@ -42,7 +42,8 @@ class Made(NamedTuple):
     techniques: tuple[str, ...]
 
 
-# Title, year, level of its code, numbers of the papers that it cites, techniques; `*` marks those without code.
+# Each entry has a title, a year, the level of its code, the numbers of the papers that it cites, and its techniques.
+# `*` marks techniques without code.
 PAPERS = [
     Made(
         "Particle Flows on Manifolds", 2018, "tested", (), ("Particle Flow", "Tangent Projection", "Kernel Bandwidth*")
@@ -85,7 +86,7 @@ PAPERS = [
 
 
 def _bundle(paper: Made) -> PaperBundle:
-    """A made-up paper. Nothing of it was run: it has its levels for the pictures."""
+    """Returns a made-up paper. Its code was never run, and its levels serve only the screenshots."""
     identity = f"title:{slug(paper.title)}"
     techniques, code = [], []
     for number, name in enumerate(paper.techniques):
@@ -112,7 +113,7 @@ def main() -> None:
 
 
 def _build(kg: Path) -> None:
-    """The example, with recorded answers of a model."""
+    """Builds the example with recorded answers of a model."""
     with ScriptedEndpoint(replay(ROOT / "tests/data/recordings/svgd.json")) as endpoint:
         environment = {**os.environ, "OPENAI_BASE_URL": endpoint.url, "OPENAI_API_KEY": "recorded"}
         example = ROOT / "examples/svgd"

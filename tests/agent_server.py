@@ -1,5 +1,5 @@
-"""The services behind agent programs, on loopback: Anthropic's messages, OpenAI's responses and chat completions, and
-Gemini's generateContent, each as a stream of server-sent events."""
+"""Imitates the services behind agent programs, on loopback. Streams server-sent events as Anthropic's messages,
+OpenAI's responses and chat completions, and Gemini's generateContent do."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +12,8 @@ IN, CACHED, OUT = 1000, 400, 50
 
 
 class AgentServer(Served):
-    """Gives the text that `answer` makes of a request's body; `requests` are the bodies."""
+    """Answers each request with the text that `answer` returns for the request's body. `requests` contains the
+    bodies."""
 
     def __init__(self, answer: Callable[[Mapping[str, Any]], str]) -> None:
         self.answer = answer
@@ -47,7 +48,7 @@ Events = Iterable[tuple[str, Mapping[str, Any]]]
 
 
 def _messages(body: Mapping[str, Any], answer: str) -> Events:
-    """https://docs.anthropic.com/en/api/messages-streaming, with the answer as a call of the one tool there is."""
+    """Follows https://docs.anthropic.com/en/api/messages-streaming. The answer is a call of the only tool."""
     usage = {"input_tokens": IN - CACHED, "cache_read_input_tokens": CACHED, "output_tokens": OUT}
     block: dict[str, Any] = {"type": "tool_use", "id": "t", "name": body["tools"][0]["name"], "input": {}}
     delta = {"type": "input_json_delta", "partial_json": answer}
@@ -65,7 +66,7 @@ def _messages(body: Mapping[str, Any], answer: str) -> Events:
 
 
 def _responses(body: Mapping[str, Any], answer: str) -> Events:
-    """https://platform.openai.com/docs/api-reference/responses-streaming."""
+    """Follows https://platform.openai.com/docs/api-reference/responses-streaming."""
     said = {"type": "output_text", "text": answer, "annotations": []}
     item = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [said]}
     usage = {
@@ -86,14 +87,14 @@ def _responses(body: Mapping[str, Any], answer: str) -> Events:
 
 
 def _contents(_: Mapping[str, Any], answer: str) -> Events:
-    """https://ai.google.dev/api/generate-content."""
+    """Follows https://ai.google.dev/api/generate-content."""
     usage = {"promptTokenCount": IN, "candidatesTokenCount": OUT, "cachedContentTokenCount": CACHED}
     content = {"role": "model", "parts": [{"text": answer}]}
     yield "", {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "usageMetadata": usage}
 
 
 def _completions(body: Mapping[str, Any], answer: str) -> Events:
-    """https://platform.openai.com/docs/api-reference/chat-streaming."""
+    """Follows https://platform.openai.com/docs/api-reference/chat-streaming."""
     base = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": body["model"]}
     usage = {"prompt_tokens": IN, "completion_tokens": OUT, "prompt_tokens_details": {"cached_tokens": CACHED}}
     delta = {"role": "assistant", "content": answer}

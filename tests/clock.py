@@ -1,4 +1,4 @@
-"""A clock that nobody waits for."""
+"""Provides a clock that never waits."""
 
 import time
 
@@ -6,7 +6,8 @@ from xkg.clock import Clock
 
 
 class TurnedClock(Clock):
-    """It stands still until a pause or a test turns it. `pauses` are the seconds of each."""
+    """A clock that stands still until a pause or a test moves it. `pauses` lists the length of each pause in
+    seconds."""
 
     def __init__(self) -> None:
         self._at = time.time()

@@ -1,4 +1,4 @@
-"""The command line in this process."""
+"""Runs the command line in this process."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from xkg.cli.main import main
 
 
 def run(*arguments: object) -> int:
-    """The exit status of `xkg` with these arguments."""
+    """Returns the exit status of `xkg` with these arguments."""
     with pytest.raises(SystemExit) as ended:
         main([*map(str, arguments)])
     return int(ended.value.code or 0)

@@ -1,4 +1,4 @@
-"""A graph as the commands make it: the example, built, and the peer's files, imported."""
+"""Provides a graph made by the commands, containing the built example and the imported peer's files."""
 
 import functools
 import gc
@@ -27,8 +27,9 @@ from xkg.model import Level
 from xkg.sandbox import select
 from xkg.sandbox.isolation import programs
 
-# How fast an example runs is the machine's affair, and says nothing of the code. A gate judges a change by the same
-# examples each time, the first tier by a quarter of them; new ones are looked for by `make search`.
+# The speed of examples depends on the machine and says nothing about the code, so there is no deadline. The examples
+# are always the same, so that a gate can judge a change. The first tier runs a quarter of them, and `make search` tries
+# new ones.
 settings.register_profile("gate", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("sample", settings.get_profile("gate"), max_examples=25)
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=2000)
@@ -54,17 +55,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of collected tests live as long as the process: the garbage collector need not look at them again."""
+    """Thousands of collected tests live as long as the process, so the garbage collector can ignore them."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_environments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Packages that tests install are not those of the user. What uv knows of the interpreters here may be: in a cache
-    of its own, each test would start them all. One certificate authority, of nobody: no test leaves this machine, and
-    each client would load the system's for 0.04 s. No key or address of whoever runs the tests reaches one, and a
-    proxy is not asked for servers of tests."""
+    """Isolates the tests from the user's environment. Packages installed by tests are stored separately. uv's knowledge
+    of the interpreters is shared, because each test would otherwise start all of them. The certificate authority is a
+    dummy, because loading the system's takes 0.04 s per client and no test leaves this machine. The user's keys
+    and addresses are removed, and the tests' own servers are reached without a proxy."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("UV_CACHE_DIR", os.environ.get("UV_CACHE_DIR") or str(cache / "uv"))
@@ -81,19 +82,20 @@ def _kept() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("xkg.sandbox.isolation.confined_worker._Template", KeptTemplate)
         patch.setattr("xkg.embeddings.onnx.OnnxEmbedder", kept_embedder)
-        patch.setattr("typer.main.get_command", functools.cache(typer.main.get_command))  # 0.03 s for each command line
+        patch.setattr("typer.main.get_command", functools.cache(typer.main.get_command))  # saves 0.03 s per command
         yield
 
 
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The graph's folder, to be read only: generation 1 is the example, generation 2 has the peer's papers too."""
+    """Returns the graph's folder, which must not be changed. Generation 1 contains the example, and generation 2 also
+    contains the peer's papers."""
 
     def make(folder: Path) -> Path:
         chosen = Settings(
             kg=folder / "graph",
             llm=LlmSettings(model="none"),
-            environment=EnvironmentSettings(max_mb=0),  # no packages: nothing is asked of a registry
+            environment=EnvironmentSettings(max_mb=0),  # no packages, so that no registry is contacted
             prune=PruneSettings(min_level=Level.PARSED),
         )
         build(chosen, EXAMPLE / "paper", str(EXAMPLE / "code"), paper_id=EXAMPLE_ID)
@@ -105,21 +107,22 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def parsers() -> Iterator[Parsers]:
-    """The confined process of builds and agents, started once."""
+    """Starts the confined process of builds and agents once."""
     with agent_parsers() as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 def recorded_commands(tmp_path_factory: pytest.TempPathFactory) -> type[RecordedCommands]:
-    """A fake sandbox that runs each command over the same files once."""
+    """Runs each command over the same files only once."""
     folder = once_a_run(tmp_path_factory, "recordings", lambda made: made)
     return type("RecordedCommands", (RecordedCommands,), {"recordings": folder})
 
 
 @pytest.fixture
 def untried_sandbox() -> Iterator[None]:
-    """Which sandbox works is found out anew in this test, and again after it: a process finds it out once."""
+    """Clears the result of the search for a working sandbox, before and after the test. A process otherwise searches
+    only once."""
     for found in (select._refusal, programs.wall):
         found.cache_clear()
     yield
@@ -129,5 +132,5 @@ def untried_sandbox() -> Iterator[None]:
 
 @pytest.fixture
 def graph(published: Path, tmp_path: Path) -> Path:
-    """A copy of the graph that a test may change."""
+    """Copies the graph, so that a test may change it."""
     return Path(shutil.copytree(published, tmp_path / "graph"))

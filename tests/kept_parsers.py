@@ -1,4 +1,4 @@
-"""Processes that parse live on from test to test: a start costs half a second of work, and each build needs one."""
+"""Keeps processes that parse alive between tests, because each build needs one and a start takes half a second."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ _MOST_IDLE = 2
 
 
 class KeptTemplate:
-    """Lends a process that was given back, or starts one. A process with tasks of tests is not kept."""
+    """Lends a process that was returned earlier, or starts one. A process with tasks of tests is not kept."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         idle = _idle[os.getpid(), *modules]
@@ -23,7 +23,7 @@ class KeptTemplate:
 
 
 def _taken(idle: list[_Template]) -> _Template | None:
-    """One that runs; threads may ask side by side."""
+    """Takes a running process. Threads may call this at the same time."""
     with contextlib.suppress(IndexError):
         while (template := idle.pop())._process.poll() is not None:
             pass

@@ -1,11 +1,11 @@
-"""Builds a paper repeatedly, each time in a process that may be killed: a command a line on stdin, a result on stdout.
+"""Builds a paper repeatedly, each time in a process that may be killed. Reads one command per line from stdin, and
+writes one result per line to stdout.
 
     python -m tests.killed_build KG PAPER REPOSITORY URL CONCURRENCY
 
-`events 5` kills the build at each fifth event that no build before has reported, `after 0.3` after so many seconds,
-`never` lets it end. The result is `killed`, or `ended` with the exit code. Processes are forks of one that has imported
-everything, so that a build begins at once. All events, each once, are listed in `KG/events`.
-"""
+`events 5` kills the build at every fifth event that no earlier build has reported. `after 0.3` kills it after 0.3
+seconds, and `never` lets it end. The result is `killed`, or `ended` with the exit code. The processes are forks of a
+process that has imported everything, so that a build begins at once. `KG/events` lists each event once."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ def main(kg: str, paper: str, repository: str, url: str, concurrency: str) -> No
 
 
 def _build(settings: Settings, paper: str, repository: str, log: Path, every: int) -> None:
-    """A build that is killed at `every` so many new events; never for 0."""
+    """Runs a build, and kills it after every `every` new events, or never if `every` is 0."""
     known = set(log.read_text().splitlines()) if log.exists() else set()
 
     def notify(event: object) -> None:
@@ -65,7 +65,7 @@ def _build(settings: Settings, paper: str, repository: str, log: Path, every: in
 
 
 def _description(event: object) -> str | None:
-    """An event by what it is about; None for a stored answer."""
+    """Returns the subject of an event, or None for a stored answer."""
     match event:
         case StageReport():
             return f"stage {event.name}"

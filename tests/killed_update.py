@@ -1,10 +1,11 @@
-"""Runs `xkg update` in processes that are killed: an event's number a line on stdin, `killed` or `ended` on stdout.
+"""Runs `xkg update` in processes that are killed. Reads the number of an event per line from stdin, and writes `killed`
+or `ended` to stdout.
 
     python -m tests.killed_update SETTINGS
 
-SETTINGS is JSON. Events are the reports of a build, and each call that puts a file on disk or gives it its name; after
-the event of that number, from 1, the process kills itself. Processes are forks of one that has imported everything.
-"""
+SETTINGS is JSON. Events are the reports of a build, and each call that writes or renames a file. After the event with
+that number, counted from 1, the process kills itself. The processes are forks of a process that has imported
+everything."""
 
 import os
 import signal

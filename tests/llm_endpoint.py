@@ -1,4 +1,4 @@
-"""An endpoint that speaks OpenAI's protocol, with answers that a test wrote: real HTTP on loopback.
+"""Provides a scripted endpoint that speaks OpenAI's protocol, over real HTTP on loopback.
 
 with ScriptedEndpoint([{"name": "x"}, status(500), "no JSON"]) as endpoint:
     ... endpoint.url, endpoint.requests
@@ -19,7 +19,7 @@ from tests.loopback import QuietHandler, Served
 
 @dataclass(frozen=True)
 class Said:
-    """An answer with all that an endpoint tells beside the text. Tokens are characters / 4 unless given."""
+    """An answer with everything that an endpoint reports apart from the text. Tokens are characters / 4 by default."""
 
     content: str | None
     finish: str = "stop"
@@ -34,9 +34,9 @@ Answer = str | Mapping[str, Any] | BaseModel | Said | Fault
 
 
 class ScriptedEndpoint(Served):
-    """`answers`: one a request, in their order; or a function of the request's body that gives one each time. An answer
-    is a text, an object to send as JSON, `Said`, or a fault such as `status(500)`, `silent`. With no answer left it
-    says HTTP 400. `requests` holds the bodies that came, `keys` their authorization."""
+    """An endpoint with scripted `answers`, one per request in order, or a function of the request's body. An answer is
+    a text, an object to send as JSON, `Said`, or a fault such as `status(500)` or `silent`. Sends HTTP 400 if no
+    answers are left. `requests` contains the received bodies, and `keys` contains their authorization headers."""
 
     def __init__(self, answers: Iterable[Answer] | Callable[[dict[str, Any]], Answer] = ()) -> None:
         self._script = answers if callable(answers) else None
@@ -62,7 +62,7 @@ class ScriptedEndpoint(Served):
 
 
 def asked(body: Mapping[str, Any]) -> str:
-    """The text of the last message of a request."""
+    """Returns the text of a request's last message."""
     text: str = body["messages"][-1]["content"]
     return text
 
@@ -128,7 +128,7 @@ def status(code: int, message: str = "", kind: str = "", **headers: str) -> Faul
 
 
 def raw(body: bytes, code: int = 200) -> Fault:
-    """An answer with these bytes."""
+    """Sends these bytes as an answer."""
     return lambda handler: handler.reply(code, body)
 
 
@@ -144,13 +144,13 @@ def cut(handler: Handler) -> None:
 
 
 def silent(handler: Handler) -> None:
-    """Says nothing until the test ends."""
+    """Sends nothing until the test ends."""
     handler.server.owner.released.wait(120)
     handler.close_connection = True
 
 
 def trickling(handler: Handler) -> None:
-    """Sends a little, again and again, and never ends."""
+    """Sends a few bytes again and again, and never ends."""
     handler.send_response(200)
     handler.end_headers()
     handler.close_connection = True

@@ -1,4 +1,4 @@
-"""HTTP servers on loopback, in threads of their own."""
+"""Runs HTTP servers on loopback, in separate threads."""
 
 import threading
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any, Self
 
 
 class Served:
-    """Answers at `url` in a `with` block; handlers find this as `server.owner`."""
+    """Serves requests at `url` inside a `with` block. Handlers find this object as `server.owner`."""
 
     def __init__(self, handler: Callable[..., BaseHTTPRequestHandler]) -> None:
         self.server = _Server(("127.0.0.1", 0), handler)
@@ -34,7 +34,7 @@ class _Server(ThreadingHTTPServer):
     owner: Any
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is no failure here."""
+        """Ignores clients that hang up."""
 
 
 class QuietHandler(BaseHTTPRequestHandler):

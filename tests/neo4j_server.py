@@ -1,4 +1,5 @@
-"""A real Neo4j for tests, started by scripts/neo4j-dev: one for each worker, as Community has one database."""
+"""Starts a real Neo4j for tests with scripts/neo4j-dev. Each worker has one, because the Community edition has only one
+database."""
 
 import subprocess
 import sys
@@ -14,7 +15,7 @@ COMMAND = Path(__file__).parents[1] / "scripts" / "neo4j-dev"
 
 @dataclass(frozen=True)
 class Neo4jServer:
-    """Where the server answers, and who may ask it."""
+    """Contains the server's address and credentials."""
 
     url: str
     user: str
@@ -22,13 +23,13 @@ class Neo4jServer:
 
     @property
     def auth(self) -> tuple[str, str]:
-        """User and password as the driver takes them."""
+        """Returns user and password for the driver."""
         return self.user, self.password
 
 
 @pytest.fixture(scope="session")
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
-    """The server, with whatever the last test left in it. It ends with this process, however that ends."""
+    """Yields the server, which may contain data from the last test. It ends with this process, even after a crash."""
     folder = tmp_path_factory.mktemp("neo4j")
     command = [sys.executable, COMMAND, "run", "--folder", folder]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -40,21 +41,22 @@ def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServ
                 pytest.fail(process.stderr.read().strip(), pytrace=False)
             yield Neo4jServer(url, "neo4j", (folder / "password").read_text())
         finally:
-            process.kill()  # nothing in the folder is wanted again, so nobody waits for a shutdown in order
+            process.kill()  # the folder is no longer needed, so an orderly shutdown is unnecessary
 
 
 @pytest.fixture
 def neo4j_database(neo4j_server: Neo4jServer) -> Neo4jServer:
-    """The server with its one database as new: no nodes, constraints, indexes, nor transactions of earlier tests."""
+    """Yields the server with an empty database, without nodes, constraints, indexes or transactions of earlier
+    tests."""
     with neo4j.GraphDatabase.driver(neo4j_server.url, auth=neo4j_server.auth) as driver:
         empty(driver)
     return neo4j_server
 
 
 def empty(driver: neo4j.Driver) -> None:
-    """Brings the database back to what a new one is."""
+    """Resets the database to the state of a new one."""
     with driver.session(database="neo4j") as session:
-        # A lock that an earlier test's transaction holds would keep everything below waiting.
+        # A lock held by an earlier test's transaction would block everything below.
         running = session.run("SHOW TRANSACTIONS YIELD transactionId, currentQuery").data()
         if others := [row["transactionId"] for row in running if "SHOW TRANSACTIONS" not in row["currentQuery"]]:
             session.run("TERMINATE TRANSACTIONS $others", others=others).consume()

@@ -1,4 +1,4 @@
-"""What is expensive to make is made once a run, and used by all workers of pytest-xdist."""
+"""Creates expensive inputs once per run, for all workers of pytest-xdist."""
 
 import os
 import pickle
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 def once_a_run(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], T]) -> T:
-    """What `make` returns for a new folder: the first worker that asks calls it, the others wait for it and read its
-    pickled result."""
+    """Returns the result of `make` for a new folder. The first worker that asks calls `make`, and the others wait for
+    it and read its pickled result."""
     own = factory.getbasetemp()
     run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     folder, result = run / name, run / f"{name}.pickle"
     with file_lock(run / f"{name}.lock"):
         if not result.exists():
-            shutil.rmtree(folder, ignore_errors=True)  # of a worker that did not come to the end
+            shutil.rmtree(folder, ignore_errors=True)  # a worker that was killed may have left the folder
             folder.mkdir()
             result.write_bytes(pickle.dumps(make(folder)))
         made: T = pickle.loads(result.read_bytes())

@@ -1,5 +1,5 @@
-"""Tests that took long in an earlier run of this clone come first, the longest at the front; the others stay in random
-order. So what is left at the end is short, and no worker waits long for another."""
+"""Runs tests that took long in an earlier run first, longest first. The others stay in random order. Only short tests
+are then left at the end, so no worker waits long for another."""
 
 from collections import Counter
 from typing import Any
@@ -12,8 +12,8 @@ _KEY = "xkg/seconds_of_long_tests"
 
 
 class LongestFirst:
-    """A plugin of pytest. Its records are in pytest's cache; workers get what the controlling process read, since their
-    orders have to be the same."""
+    """A pytest plugin that stores its records in pytest's cache. The controlling process sends them to the workers,
+    whose orders must be the same."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._cache = getattr(config, "cache", None)
@@ -28,7 +28,7 @@ class LongestFirst:
     def pytest_configure_node(self, node: Any) -> None:
         node.workerinput[_KEY] = self._earlier
 
-    @pytest.hookimpl(trylast=True)  # after pytest-randomly
+    @pytest.hookimpl(trylast=True)  # run after pytest-randomly
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: self._earlier.get(item.nodeid, 0.0), reverse=True)
 

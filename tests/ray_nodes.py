@@ -1,4 +1,4 @@
-"""A real Ray cluster: its nodes are processes of this machine, each with a cache folder and a key of its own."""
+"""Starts a real Ray cluster. Its nodes are processes of this machine, each with a separate cache folder and key."""
 
 import contextlib
 import os
@@ -16,8 +16,8 @@ _SECONDS = "600"
 
 
 def token_environment(folder: Path) -> dict[str, str]:
-    """What every node of a cluster, and who uses it, has in the environment. A process reads it once, when it imports
-    ray."""
+    """Returns the variables that every node and client of a cluster needs. A process reads them only once, when it
+    imports ray."""
     token = folder / "token"
     token.write_text(secrets.token_hex(32))
     token.chmod(0o600)
@@ -25,8 +25,8 @@ def token_environment(folder: Path) -> dict[str, str]:
 
 
 class Nodes:
-    """`count` nodes of one CPU and one slot each. The environment of node N has `XKG_LLM_KEY=key-of-node-N`; that of
-    the tests has the token alone (`environment`)."""
+    """Starts `count` nodes with one CPU and one slot each. The environment of node N contains
+    `XKG_LLM_KEY=key-of-node-N`. The tests' environment contains only the token (`environment`)."""
 
     def __init__(self, folder: Path, count: int, environment: Mapping[str, str], slots: int = 1) -> None:
         self.environment = environment
@@ -48,12 +48,12 @@ class Nodes:
         self.stop()
 
     def start(self, number: int, **environment: str) -> None:
-        """Starts a node; the first one is the head."""
+        """Starts a node. The first node is the head."""
         limits = ["--num-cpus", "1", "--object-store-memory", "100000000", "--disable-usage-stats"]
         where = ["--address", self.address]
         if number == 0:
             port = self.address.rpartition(":")[2]
-            # A path of a socket has 107 bytes at most.
+            # The path of a socket has at most 107 bytes.
             where = ["--head", "--port", port, "--include-dashboard=false", "--temp-dir", self._sockets()]
         slots = ["--resources", f'{{"xkg_sandbox": {self._slots}}}'] if self._slots else []
         command = [_RAY, "start", *where, "--node-ip-address", "127.0.0.1", *limits, *slots]
@@ -72,7 +72,7 @@ class Nodes:
             )
 
     def kill(self, number: int) -> None:
-        """Ends a node at once, as a machine that loses its power: its raylet, its workers, and what they started."""
+        """Kills a node with its raylet, its workers and their children, as in a power failure."""
         for pid in self._processes(number):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -88,7 +88,7 @@ class Nodes:
         return self.folder / f"cache-{number}"
 
     def number_of(self, raylet_socket: str) -> int:
-        """The node whose raylet has this socket."""
+        """Returns the number of the node whose raylet has this socket."""
         for number in range(self.count):
             for pid in self._processes(number):
                 with contextlib.suppress(OSError):

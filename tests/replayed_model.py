@@ -1,7 +1,7 @@
-"""Stands in for a hosted model: answers that were given once to the questions of a build, given again.
+"""Replaces a hosted model by replaying the recorded answers to a build's questions.
 
-A question is recognised by its kind and by the lines it shares with the recorded one, so that a prompt whose wording
-was mended, or a slice that changed by a line, still gets its answer; one that nothing recorded comes near gets none.
+A question is recognised by its kind and by the lines that it shares with a recorded question. A reworded prompt, or a
+slice that changed by a line, therefore still gets its answer. A question that resembles no recorded one gets no answer.
 """
 
 import json
@@ -14,7 +14,7 @@ from tests.llm_endpoint import Answer, status
 
 
 def replay(recording: Path) -> Callable[[dict[str, Any]], Answer]:
-    """Answers for a `ScriptedEndpoint` from a recording (`evaluation.recording`)."""
+    """Returns the answers for a `ScriptedEndpoint` from a recording (`evaluation.recording`)."""
     recorded = json.loads(recording.read_text(encoding="utf-8"))
 
     def answer(body: dict[str, Any]) -> Answer:

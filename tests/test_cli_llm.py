@@ -1,4 +1,4 @@
-"""`xkg build` with a language model, from the command line to an endpoint that answers as a test wrote it."""
+"""Runs `xkg build` with a language model, from the command line to a scripted endpoint."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from xkg.llm.client import LanguageModel
 
 
 def unfolded(text: str) -> str:
-    """The text in one line: a pipe gets lines of 80 columns."""
+    """Joins the lines of a text, because output to a pipe has lines of 80 columns."""
     return " ".join(text.split())
 
 
@@ -27,7 +27,7 @@ EXHAUSTED = status(429, "You exceeded your current quota", "insufficient_quota")
 
 
 class Desk:
-    """A graph, the tiny paper, and the endpoint that is asked; `changed` are answers other than the usual ones."""
+    """Contains a graph, the tiny paper and the endpoint. `changed` contains answers that differ from the usual ones."""
 
     def __init__(self, folder: Path, endpoint: ScriptedEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
         self.kg = folder / "kg"
@@ -44,7 +44,7 @@ class Desk:
 
     @property
     def asked(self) -> list[str]:
-        """The prompts of the requests so far."""
+        """Returns the prompts of the requests so far."""
         return [question(body).prompt for body in self.endpoint.requests]
 
     def shown(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A graph of the tiny paper, whose embeddings and runs in the sandbox other builds find stored."""
+    """Creates a graph of the tiny paper. Other builds reuse its embeddings and its runs in the sandbox."""
     return once_a_run(tmp_path_factory, "built", _build)
 
 
@@ -138,7 +138,7 @@ def test_a_budget_that_is_reached_stops_the_build_more_lets_it_go_on_and_a_compl
     before = desk.shown()
     assert before["state"] == "complete"
     bodies = [json.dumps(body["messages"]) for body in desk.endpoint.requests]
-    assert len(set(bodies)) == len(bodies)  # nothing was asked twice
+    assert len(set(bodies)) == len(bodies)  # no question was asked twice
     readme = desk.world.repository / "README.md"
     readme.write_text("Counts have peaks, and this removes them by clipping and by damping.\n\n" + readme.read_text())
     desk.changed["ground"] = lambda _: EXHAUSTED
@@ -167,7 +167,8 @@ def test_a_technique_that_failed_makes_the_paper_partial_and_is_tried_again(desk
     assert desk.build().code == 0
 
 
-# --- what would it cost -----------------------------------------------------------------------------------------------
+# --- estimates of costs
+# ------------------------------------------------------------------------------------------------
 
 
 def test_a_dry_run_asks_nothing_and_needs_no_key(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

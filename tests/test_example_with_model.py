@@ -1,5 +1,5 @@
-"""The example, built with a language model: real HTTP, the real SDK and the real sandbox, over answers that were given
-once."""
+"""Builds the example with recorded answers of a language model, over real HTTP, with the real SDK and the real
+sandbox."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ RECORDING = ROOT / "tests" / "data" / "recordings" / "svgd.json"
 
 
 class Lent:
-    """Environments with the packages that these tests run with, so that nothing is downloaded."""
+    """Provides the packages of these tests as environments, so that nothing is downloaded."""
 
     def make(self, *_: object) -> Environment:
         return Environment(site=Path(np.__file__).parents[1], hash="lent")
@@ -36,7 +36,7 @@ class Lent:
     scope="module", params=[pytest.param("svgd", marks=pytest.mark.product("the build of test_cli_llm, larger"))]
 )
 def answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Built, Built, int, int]:
-    """The example built, and built again, with how many questions each build asked."""
+    """Builds the example twice, and counts the questions of each build."""
     return once_a_run(tmp_path_factory, "answered", _build_twice)
 
 

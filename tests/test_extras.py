@@ -1,4 +1,4 @@
-"""What works without the packages of extras, and what the rest says: they are hidden from a process of its own."""
+"""Tests xkg without the packages of its extras, which are hidden from a separate process."""
 
 import json
 import os
@@ -42,9 +42,10 @@ def _hidden(*extras: str) -> str:
 
 
 def _xkg(folder: Path, hidden: str, *commands: tuple[str, ...]) -> list[tuple[int, str, str]]:
-    """Exit code, output and errors of each command, all in one process that finds none of the hidden packages."""
+    """Returns exit code, output and errors of each command. All commands run in one process that cannot import the
+    hidden packages."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("XKG_", "OPENAI_"))}
-    environment["XKG_ENVIRONMENT__FOLDER"] = str(folder / "environments")  # of which `doctor` adds up the files
+    environment["XKG_ENVIRONMENT__FOLDER"] = str(folder / "environments")  # `doctor` adds up the files in this folder
     lines = json.dumps([[f"--kg={folder / 'graph'}", *words] for words in commands])
     called = (sys.executable, "-c", _RUN, hidden, lines)
     done = subprocess.run(called, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)

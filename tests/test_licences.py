@@ -1,4 +1,4 @@
-"""What xkg installs is under licences that allow its own; docs/reference/licences.md says so."""
+"""Checks that the licences of xkg's dependencies allow its own licence, as docs/reference/licences.md says."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def test_every_dependency_is_under_a_licence_that_allows_ours() -> None:
 
 
 def _allowed(licence: str) -> bool:
-    """Whether each part that a package is under all of is allowed."""
+    """Returns whether all of a package's licences are allowed."""
     parts = re.split(r" AND |, ", licence)
     return all(ALLOWED.search(part) for part in parts)
 
@@ -33,7 +33,7 @@ def _licence(package: metadata.Distribution) -> str:
 
 
 def _installed(name: str, extras: tuple[str, ...]) -> Iterator[metadata.Distribution]:
-    """The package and all that it needs here."""
+    """Returns the installed package and all its dependencies."""
     pending, seen = [(name, extras)], set()
     while pending:
         name, extras = pending.pop()

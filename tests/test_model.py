@@ -55,7 +55,7 @@ def test_siblings_never_share_a_slug_and_the_first_keeps_its_own(names: list[str
     assert len(set(made)) == len(made) == len(names)
     if names:
         assert made[0] == slug(names[0])
-    # those before are not renamed by those that come later
+    # Later names do not rename earlier ones.
     assert unique_slugs(names[:-1]) == made[:-1]
 
 

@@ -1,4 +1,4 @@
-"""The server that tests of the shared store run against is the one that they are meant for."""
+"""Checks the server that runs the tests of the shared store."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def rows(driver: neo4j.Driver, query: str, **parameters: Any) -> list[dict[str, 
 
 
 def test_apoc_is_installed_and_the_server_dangerous(driver: neo4j.Driver, tmp_path: Path) -> None:
-    """Attacks on the read-only guard prove something only where they would succeed without it."""
+    """Attacks on the read-only guard prove something only if they would succeed without it."""
     assert rows(driver, "RETURN apoc.version() AS version")[0]["version"].startswith("5.26.")
     secret = tmp_path / "secret.json"
     secret.write_text(json.dumps({"key": "s3cret"}))

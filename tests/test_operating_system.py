@@ -1,4 +1,4 @@
-"""Locks, processes and limits as the system here has them; `test_other_systems` has the others."""
+"""Tests locks, processes and limits on this system. `test_other_systems` covers the others."""
 
 import os
 import subprocess
@@ -29,9 +29,9 @@ def test_a_group_is_ended_with_its_children() -> None:
         child = int(leader.stdout.readline())
         operating_system.signal_group(leader.pid, operating_system.KILL)
         leader.wait()
-    operating_system.signal_group(leader.pid, operating_system.KILL)  # nobody is left, which is no error
+    operating_system.signal_group(leader.pid, operating_system.KILL)  # no process is left, which is not an error
     end = time.monotonic() + 60
-    while _lives(child):  # the kernel takes its time
+    while _lives(child):  # the kernel needs some time
         assert time.monotonic() < end
         time.sleep(0.01)
 
@@ -75,12 +75,12 @@ def test_threads_that_allocate_share_one_heap() -> None:
         "print(max(found) - min(found))"
     )
     spread = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert int(spread) < 32 * 2**20  # heaps of threads lie 64 MB apart
+    assert int(spread) < 32 * 2**20  # the heaps of threads are 64 MB apart
 
 
 @pytest.mark.parametrize("process", [-1, 0, 1])
 def test_no_signal_goes_to_every_process(process: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`killpg(1)` is `kill(-1)`: a server that ended a job with a wrong number would end all that its user runs."""
+    """`killpg(1)` is `kill(-1)`. A server that ended a job with a wrong number would kill all processes of its user."""
     sent: list[int] = []
     monkeypatch.setattr("os.killpg", lambda group, _: sent.append(group))
     operating_system.signal_group(process, operating_system.KILL)

@@ -1,5 +1,5 @@
-"""xkg as macOS and Windows see it: what those systems lack is taken away, then every module is imported, and a graph is
-imported, searched, queried and served. What their kernels do differently cannot be tried here."""
+"""Imitates macOS and Windows by hiding the features that they lack. Every module is then imported, and a graph is
+imported, searched, queried and served. Differences between the kernels cannot be tested here."""
 
 import os
 import subprocess
@@ -117,7 +117,7 @@ with writing(Path(graph), 1):
 @pytest.mark.parametrize("system", ["darwin", "win32"])
 def test_every_module_is_imported_and_a_graph_imported_searched_and_queried(system: str, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("XKG_")}
-    environment["XKG_ENVIRONMENT__FOLDER"] = str(tmp_path / "environments")  # of which `doctor` adds up the files
+    environment["XKG_ENVIRONMENT__FOLDER"] = str(tmp_path / "environments")  # `doctor` adds up the files in this folder
     command = [sys.executable, "-c", _BECOME + _IMPORT_ALL + _WORK, system, str(tmp_path / "graph"), str(PEER)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]

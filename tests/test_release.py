@@ -1,4 +1,4 @@
-"""What a release publishes: links that lead somewhere, names that agree, and a tag with its notes."""
+"""Checks that a release has valid links, consistent names, and a tag with notes."""
 
 import json
 import re

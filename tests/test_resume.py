@@ -1,4 +1,4 @@
-"""A build that is killed at any moment resumes, repeats no question but those under way, and comes to the same end."""
+"""Kills a build at any moment. It must resume, repeat only questions in progress, and end with the same result."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from xkg.model import PaperBundle
 
 
 class Builds:
-    """Builds of one graph, each in a process of its own."""
+    """Runs builds of one graph, each in a separate process."""
 
     def __init__(self, folder: Path, endpoint: ScriptedEndpoint, driver: "subprocess.Popen[str]") -> None:
         self.kg = folder / "kg"
@@ -32,7 +32,7 @@ class Builds:
         self._driver = driver
 
     def __call__(self, how: str) -> str:
-        """The result of one build; `how` is a command of `tests.killed_build`."""
+        """Returns the result of one build. `how` is a command of `tests.killed_build`."""
         assert self._driver.stdin is not None
         assert self._driver.stdout is not None
         self._driver.stdin.write(f"{how}\n")
@@ -40,13 +40,13 @@ class Builds:
         return self._driver.stdout.readline().strip()
 
     def bundle(self) -> PaperBundle:
-        """What is published, without times and measurements."""
+        """Returns the published bundle without times and measurements."""
         settings = settings_for(self.kg, self.endpoint.url)
         with open_store(settings) as store, store.snapshot() as snapshot:
             return timeless(snapshot.bundle(ID))
 
     def questions(self) -> Counter[str]:
-        """How often the endpoint saw each question."""
+        """Counts how often the endpoint received each question."""
         return Counter(json.dumps([body["model"], body["messages"]]) for body in self.endpoint.requests)
 
     def rows(self, condition: str) -> list[Any]:
@@ -82,7 +82,7 @@ Undisturbed = tuple[PaperBundle, Counter[str], bytes]
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
-    """The bundle of a build that nobody kills, its questions, and the embeddings of its texts."""
+    """Returns the bundle of an uninterrupted build, its questions, and the embeddings of its texts."""
     with builds(tmp_path_factory.mktemp("undisturbed"), 1) as build:
         assert build("never") == "ended 0"
         return build.bundle(), build.questions(), (build.kg / "embeddings.sqlite").read_bytes()
@@ -104,7 +104,7 @@ def test_a_build_killed_at_its_events_repeats_no_question(tmp_path: Path, undist
         assert len(events) == 10 + len(questions)
         assert kills == len(events) // every
         assert build.bundle() == bundle
-        # Another technique may be asking while one reports its end; at all other events nothing is under way.
+        # While a technique reports its end, another may be asking. At all other events, no question is in progress.
         beside_others = sum(event.startswith("progress") for event in events[every - 1 :: every])
         asked, cut_off = build.questions(), sum(count for _, count in build.rows("outcome = 'open'"))
         assert cut_off <= beside_others

@@ -1,4 +1,5 @@
-"""The wheel: what it holds, and that it works far from the clone, in an environment that does not know of it."""
+"""Checks the contents of the wheel, and that it works outside the clone, in an environment that does not refer to
+it."""
 
 import json
 import os
@@ -29,7 +30,7 @@ for words in json.loads(sys.argv[1]):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `uv build` makes of a copy of the clone, by the build backend that is installed."""
+    """Builds a copy of the clone with `uv build` and the installed build backend."""
     return once_a_run(tmp_path_factory, "wheel", _build)
 
 
@@ -45,13 +46,13 @@ def _build(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel; what it depends on is that of the tests."""
+    """Creates a new environment with the wheel and the tests' dependencies."""
     folder = tmp_path_factory.mktemp("environment") / "venv"
     subprocess.run([UV, "venv", "--quiet", "--offline", "--python", sys.executable, folder], check=True)
     python = folder / "bin/python"
     command = [UV, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", python, wheel]
     subprocess.run(command, check=True)
-    # A folder that a .pth names is no site folder: its own .pth, which leads to the clone, is not read.
+    # A folder named by a .pth is not a site folder, so its own .pth, which leads to the clone, is not read.
     packages = folder / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
     (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return folder

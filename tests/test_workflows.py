@@ -1,4 +1,4 @@
-"""The workflows of the host do what `.ci/run` and the Makefile do, so that what passes here passes there."""
+"""Checks that the host's workflows run the same commands as `.ci/run` and the Makefile."""
 
 import re
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_what_is_called_is_there(path: Path) -> None:
 
 def test_a_release_has_a_wheel_of_its_own_tag_and_no_stored_token() -> None:
     workflow = yaml.safe_load((FOLDER / "release.yml").read_text())
-    assert workflow[True]["push"]["tags"] == ["v*"]  # `on` is true in YAML 1.1
+    assert workflow[True]["push"]["tags"] == ["v*"]  # YAML 1.1 reads `on` as true
     assert workflow["jobs"]["pypi"]["permissions"] == {"id-token": "write"}
     assert workflow["jobs"]["pypi"]["needs"] == "dist"
     assert "make dist" in _commands("release.yml")

@@ -1,11 +1,11 @@
-"""Two tiers of tests: every behaviour once (`make test`, by `--sample`), and all (`make test-all`).
+"""Divides the tests into two tiers. `make test` uses `--sample` to test every behaviour once, and `make test-all` runs
+all tests.
 
-Tests that need a real service, by its fixture, are in the second tier. The marker `product(why, *parameters)` puts
-others there. Cases of a test that differ in the named parameters alone (or in any, if none is named) are a set, of
-which one case is in the first tier too: the one whose id has the smallest digest, so each run takes the same, and the
-sets of one product do not all take the same value. `product(why, every=True)` leaves none in the first tier, and nor
-does the marker on a value of a parameter.
-"""
+Tests whose fixtures need a real service are in the second tier. The marker `product(why, *parameters)` puts other tests
+there. Cases of a test that differ only in the named parameters (or in any, if none is named) form a set. One case of
+each set is also in the first tier. This is the case whose id has the smallest digest, so that each run selects the same
+case, and different sets select different values. `product(why, every=True)` leaves none in the first tier, and neither
+does the marker on a value of a parameter."""
 
 import hashlib
 from collections import defaultdict
@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sample", action="store_true", help="run one case of each set of tests marked as a product")
 
 
-@pytest.hookimpl(trylast=True)  # of the tests that other options select
+@pytest.hookimpl(trylast=True)  # run after the options that select tests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("sample"):
         return

@@ -1,4 +1,4 @@
-"""Results without what differs from run to run."""
+"""Removes values that differ from run to run from results."""
 
 from xkg.model import Code, PaperBundle
 

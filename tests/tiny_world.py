@@ -1,12 +1,11 @@
-"""A tiny paper, its repository, and a language model that answers every question of its build: standard library alone,
-so that the sandbox needs no packages.
+"""Provides a tiny paper, its repository, and the answers to every question of its build. The code uses only the
+standard library, so that the sandbox needs no packages.
 
-with ScriptedEndpoint(answers()) as endpoint: ...     # what every build of this paper asks, answered
+with ScriptedEndpoint(answers()) as endpoint: ... # what every build of this paper asks, answered
 
-The first answers are not all good, so that a build of it passes through every prompt: the test of the damping expects a
-wrong value (`repair`), that of the clipping notices too little (`strengthen`), and the filter damps before it clips
-(`fidelity` says so, `revise` mends it). One technique, the gap report, is in the paper alone.
-"""
+Some of the first answers are wrong, so that a build uses every prompt. The test for the damping expects a wrong value
+(`repair`), and the test for the clipping notices too little (`strengthen`). The filter damps before it clips, which
+`fidelity` reports and `revise` fixes. One technique, the gap report, is only in the paper."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -140,19 +139,19 @@ _DOCUMENTATION = (
 
 @dataclass(frozen=True)
 class World:
-    """Where paper and repository lie."""
+    """Contains the locations of paper and repository."""
 
     paper: Path
     repository: Path
 
     @property
     def arguments(self) -> tuple[str, str, str, str]:
-        """What names them on the command line of `xkg build`."""
+        """Returns the arguments of `xkg build` for paper and repository."""
         return ("--paper", str(self.paper), "--repo", str(self.repository))
 
 
 def written_to(folder: Path) -> World:
-    """The paper and its repository as files of a folder."""
+    """Writes the paper and its repository into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     paper, repository = folder / "paper.md", folder / "counts"
     paper.write_text(_PAPER)
@@ -163,7 +162,7 @@ def written_to(folder: Path) -> World:
 
 
 def settings_for(kg: Path, url: str, **llm: Any) -> Settings:
-    """Settings for a build that asks the endpoint at `url`, without packages and with limits that end soon."""
+    """Returns settings with the endpoint at `url`, without packages and with short limits."""
     return Settings(
         kg=kg,
         llm=LlmSettings(**{"model": "o4-mini", "base_url": url, "seconds": 20, **llm}),
@@ -174,9 +173,8 @@ def settings_for(kg: Path, url: str, **llm: Any) -> Settings:
 
 @dataclass(frozen=True)
 class Question:
-    """What a request asks: the prompt's name, its inputs, the technique in question where it is one, and what is held
-    against the answer before, if there was one. Of a request about several techniques, `parts` has one for each, in
-    which the input that lists them has one alone."""
+    """A question in a request: the prompt's name, its inputs, the technique if there is only one, and the complaint
+    about an earlier answer. If a request is about several techniques, `parts` contains one question for each."""
 
     prompt: str
     inputs: Mapping[str, str]
@@ -184,14 +182,14 @@ class Question:
 
     @property
     def technique(self) -> str:
-        """The name of the one technique that it is about."""
+        """Returns the name of the only technique in the question."""
         if self.prompt in _LISTED:
             return re.split(r"\n", self.section, maxsplit=1)[0].partition(". ")[2]
         return re.split(r"[:.]", self.inputs["definition"], maxsplit=1)[0]
 
     @property
     def section(self) -> str:
-        """What it says of the one technique."""
+        """Returns the text about the only technique."""
         return self.inputs[_LISTED[self.prompt][0]]
 
     @property
@@ -201,12 +199,14 @@ class Question:
         return [Question(self.prompt, {**self.inputs, listed: text}, self.complaint) for text in sections]
 
 
-# Prompts about several techniques: the input that lists them, and the field of the answer that has one for each.
+# These prompts are about several techniques. Each entry names the input that lists them, and the answer's field with
+# one element for each.
 _LISTED = {"modularize": ("techniques", "modules"), "fidelity": ("modules", "verdicts")}
 
 
 def joined(asked: Question, of: Callable[[Question], Answer]) -> Answer:
-    """The answer to a question, from the answer about each of its techniques; an odd one of these stands for all."""
+    """Combines the answers about single techniques into one answer. If any of them is not a mapping, it becomes the
+    whole answer."""
     if asked.prompt not in _LISTED:
         return of(asked)
     found: list[Any] = [of(part) for part in asked.parts]
@@ -218,7 +218,7 @@ def joined(asked: Question, of: Callable[[Question], Answer]) -> Answer:
 
 
 def question(body: Mapping[str, Any]) -> Question:
-    """The question of a request."""
+    """Returns the question in a request."""
     messages = body["messages"]
     fixed = f"{messages[0]['content']}\n{messages[1]['content']}"
     name = next(name for words, name in _endings().items() if words in fixed)
@@ -228,7 +228,7 @@ def question(body: Mapping[str, Any]) -> Question:
 
 @cache
 def _endings() -> Mapping[str, str]:
-    """The last line of each prompt."""
+    """Returns the last line of each prompt."""
     return {prompt(path.stem).user.splitlines()[-1]: path.stem for path in PROMPTS.glob("*.md")}
 
 
@@ -236,8 +236,8 @@ Scripted = Callable[[Question], Answer | None]
 
 
 def answers(**changed: Scripted) -> Callable[[dict[str, Any]], Answer]:
-    """For a `ScriptedEndpoint`: the answer to every question of a build. `changed` goes before, by the name of the
-    prompt; where it gives None the usual answer stands."""
+    """Returns a function that answers every question of a build, for a `ScriptedEndpoint`. `changed` overrides answers
+    by the name of the prompt. If it returns None, the usual answer is used."""
 
     def of(asked: Question) -> Answer:
         given = changed[asked.prompt](asked) if asked.prompt in changed else None
@@ -250,7 +250,7 @@ def answers(**changed: Scripted) -> Callable[[dict[str, Any]], Answer]:
 
 
 def script(**changed: Scripted) -> Any:
-    """The same answers for a `FakeModel`. A changed one may raise, too."""
+    """Returns the same answers for a `FakeModel`. A changed answer may also raise an error."""
 
     def of(asked: Question) -> Answer:
         given = changed[asked.prompt](asked) if asked.prompt in changed else None
@@ -263,7 +263,7 @@ def script(**changed: Scripted) -> Any:
 
 
 def _passage(text: str, words: str) -> int:
-    """The number of the passage in which the words stand."""
+    """Returns the number of the passage that contains the words."""
     at = text.index(words)
     return int(re.findall(r"\[(\d+)\]", text[:at])[-1])
 
@@ -332,7 +332,7 @@ PLACES = {
 
 
 def places(asked: Question, where: Mapping[str, str] = PLACES) -> dict[str, Any]:
-    """Each technique at the function that `where` gives it, or nowhere."""
+    """Locates each technique at the function in `where`, or nowhere."""
     names = re.findall(r"^(\d+)\. (.+?) \((?:methodology|technique)", asked.inputs["techniques"], re.M)
     numbers = {name: n for n, name in re.findall(r"^\[(\d+)\] \S+::(\w+) \(function", asked.inputs["candidates"], re.M)}
     return {
@@ -349,7 +349,7 @@ def places(asked: Question, where: Mapping[str, str] = PLACES) -> dict[str, Any]
 
 
 def written(implementation: str, test: str) -> dict[str, Any]:
-    """The answer that gives this code and this test."""
+    """Returns an answer with this code and this test."""
     return {
         "declined": None,
         "statements": [],
@@ -364,12 +364,12 @@ def declined(reason: str) -> dict[str, Any]:
 
 
 def _numbers(definition: str) -> list[int]:
-    """The numbers of the statements of a definition, as questions have it."""
+    """Returns the numbers of a definition's statements, as in questions."""
     return [int(n) for n in re.findall(r"^\[(\d+)\] ", definition, re.M)]
 
 
 def code(asked: Question) -> dict[str, Any]:
-    """The first answer, which is not all good."""
+    """Returns the first answer, parts of which are wrong."""
     given = {
         "Median peak clipping": written(CLIP, _BLUNT),
         "Exponential damping": written(DAMP, DAMP_TEST.replace("7.75", "7.5")),
@@ -379,7 +379,7 @@ def code(asked: Question) -> dict[str, Any]:
 
 
 def sound(asked: Question) -> dict[str, Any]:
-    """An answer with which nothing is wrong."""
+    """Returns an answer without errors."""
     given = {
         "Median peak clipping": written(CLIP, CLIP_TEST),
         "Exponential damping": written(DAMP, DAMP_TEST),
@@ -389,7 +389,7 @@ def sound(asked: Question) -> dict[str, Any]:
 
 
 def _whole(asked: Question, given: dict[str, Any]) -> dict[str, Any]:
-    """The filter brings along what no component offers it."""
+    """Includes code that no component of the filter provides."""
     numbers = _numbers(asked.section)
     given = {**given, "statements": [{"statement": n, "origin": "none", "note": ""} for n in numbers]}
     if asked.technique != "Damped peak filter":
@@ -403,7 +403,7 @@ def _whole(asked: Question, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def edits(cause: str, *changes: tuple[str, str, str]) -> dict[str, Any]:
-    """The answer that makes these changes: file, text, what stands in its place."""
+    """Returns an answer with these edits, each given as file, text and replacement."""
     return {"cause": cause, "edits": [{"file": f, "search": s, "replace": r} for f, s, r in changes]}
 
 
@@ -416,7 +416,7 @@ def _sharper(_: Question) -> dict[str, Any]:
 
 
 def verdict(*faults: tuple[str, str]) -> dict[str, Any]:
-    """The answer that holds this against a module: kinds and remarks."""
+    """Returns an answer with these faults of a module, each with a kind and a remark."""
     found = [{"kind": kind, "remark": remark} for kind, remark in faults]
     return {"compared": "the loops", "statements": [], "faults": found}
 

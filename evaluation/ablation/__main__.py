@@ -28,7 +28,7 @@ def _without_knowledge(space: Space) -> list[Candidate]:
 
 
 def _hierarchy(space: Space) -> list[Candidate]:
-    """All candidates, grouped by component, in hierarchy order."""
+    """Returns all candidates in hierarchy order, grouped by component."""
     ordered = sorted(space.components, key=lambda component: component.order)
     return [candidate for component in ordered for candidate in space.of(component.id)]
 
@@ -63,7 +63,7 @@ def score(order: Callable[[Space], Sequence[Candidate]], method: Method, share: 
             change = abs(value - baseline) / abs(baseline)
             found[candidate.component] = max(found[candidate.component], change)
     names = sorted(found)
-    random.Random(method.seed).shuffle(names)  # components without results come last, in random order
+    random.Random(method.seed).shuffle(names)  # put components without results last, in random order
     ranked = sorted(names, key=lambda name: -found[name])
     true = method.top(5)
     best = method.importance[true[0]]

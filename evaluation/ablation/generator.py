@@ -1,14 +1,14 @@
-"""Generates methods with known ground truth for comparing orders of candidates. Some components are inert, some
-interact, and runs have noise and costs. Everything is determined by a seed.
+"""Generates methods for comparing orders of candidates. The true importance of each component is known. Some components
+are inert, some interact, and runs have noise and costs. A seed determines the whole method.
 
 A method has 9 to 15 components in a two-level hierarchy, each with 2 to 4 candidates. About a third of the components
 are inert: they change the metric by less than 0.5%. The other components change the metric by 2 to 40% (log-uniform).
 Two pairs interact like redundant parts: while one part is present, half of the other part's effect is hidden. A
 candidate that switches off a component reveals the component's full importance, and a candidate that scales a component
-reveals only part of the importance. Runs have noise of 0.5 to 4% of the metric and cost 0.02 to 2 device hours; 6% of
+reveals only part of the importance. Runs have noise of 0.5 to 4% of the metric and cost 0.02 to 2 device hours. 6% of
 the candidates fail. Prior weights and hierarchy order correlate with the truth, but far from perfectly.
 
-DEVELOPMENT seeds are for choosing an order; FINAL seeds are run only once."""
+`DEVELOPMENT` contains the seeds for choosing an order. The seeds in `FINAL` are run only once."""
 
 import math
 import random
@@ -24,9 +24,9 @@ _KINDS = (("toggle", 1.0), ("scale .5", 0.5), ("replace", 0.7), ("scale 2", 0.3)
 
 @dataclass(frozen=True)
 class Method:
-    """`importance` maps each component to the largest relative change in the metric by any of its candidates, without
-    noise. `changes` maps each candidate to its signed change, or to None if the candidate fails. `hours` maps each
-    candidate to the cost of one run."""
+    """A generated method. `importance` maps each component to the largest relative change in the metric by any of its
+    candidates, without noise. `changes` maps each candidate to its signed change, or to None if the candidate fails.
+    `hours` maps each candidate to the cost of one run."""
 
     space: Space
     importance: dict[str, float]
@@ -106,7 +106,7 @@ def _effect(draw: random.Random) -> float:
 def known_beforehand(
     draw: random.Random, names: list[str], importance: dict[str, float], correlation: float
 ) -> dict[str, float]:
-    """Returns a number from 0 to 1 for each name. The ranks of the numbers have this `correlation` with the ranks by
+    """Returns a number from 0 to 1 for each name. `correlation` is the rank correlation between these numbers and the
     importance."""
     ranks = sorted(names, key=lambda name: importance[name])
     exact = {name: (ranks.index(name) + 0.5) / len(names) for name in names}

@@ -4,8 +4,8 @@
     python -m evaluation.ablation.jobs --repo ./repo --run "python train.py --seed {seed}" --metric "loss ([0-9.]+):min"
 
 Each arm starts with only the repository's packages installed, and uses one thread per job, like every run in the
-sandbox. Arms alternate. `--wait` replaces training with waiting, so that the ratio reflects only the run order,
-independently of cores and other load on the machine. The ideal is half of the total run time."""
+sandbox. The arms take turns. `--wait` replaces training with waiting, so that the ratio reflects only the run order,
+independently of cores and other load on the machine. Two jobs ideally take half of the time that one job takes."""
 
 import tempfile
 import time

@@ -1,5 +1,5 @@
-"""AblationBench (Abramovich and Chechik, arXiv 2507.08038) as Inspect tasks, and a small benchmark that runs from this
-repository.
+"""Runs AblationBench (Abramovich and Chechik, arXiv 2507.08038) as Inspect tasks. A small benchmark runs from this
+repository alone.
 
 `inspect eval evaluation/ablation_bench/tasks.py@author` plans and judges; `python -m evaluation.ablation_bench` creates
 instances and reads logs. The package requires the `xkg[eval]` extra. The measured planner is xkg's own

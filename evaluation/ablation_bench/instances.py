@@ -19,12 +19,12 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 
 def _listed(value: Any) -> Any:
-    """Returns the list in a field, which may contain either a list or JSON text, as in the data sets."""
+    """Returns the list in a field. The data sets write a list either as a list or as JSON text."""
     return json.loads(value) if isinstance(value, str) else value
 
 
 def _golds(value: Any) -> Any:
-    """Adds empty metrics to golds without metrics, because papers do not always say what they measure."""
+    """Adds empty metrics to golds without metrics, because papers do not always name their metrics."""
     rows = _listed(value)
     return (
         [{"metrics": [], **row} if isinstance(row, dict) else row for row in rows] if isinstance(rows, list) else rows
@@ -32,8 +32,8 @@ def _golds(value: Any) -> Any:
 
 
 class Instance(BaseModel):
-    """A paper with its reference data. `golds` is for the author task. `reviews`, and `suggestions` (the number of
-    ablations that the reviews suggest), are for the reviewer task. `paper` is a file or a folder."""
+    """A paper with its reference data. `paper` is a file or a folder. `golds` is used by the author task. `reviews` and
+    `suggestions` (the number of ablations that the reviews suggest) are used by the reviewer task."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -48,7 +48,7 @@ class Instance(BaseModel):
 
 @dataclass(frozen=True)
 class Loaded:
-    """Instances in file order; `problems` counts the skipped rows by reason."""
+    """Contains the instances in file order. `problems` counts the skipped rows by reason."""
 
     instances: tuple[Instance, ...]
     problems: Counter[str]
@@ -103,8 +103,8 @@ def _beginning(file: Path) -> bytes:
 
 
 def texts_of(paper: Path) -> list[Path]:
-    """Returns the text files in a folder, in order, or the file itself if `paper` is a file. Links that lead out of the
-    folder are excluded."""
+    """Returns the text files in a folder, in order, or the file itself if `paper` is a file. Excludes links that lead
+    out of the folder."""
     if paper.is_file():
         return [paper]
     root = paper.resolve()

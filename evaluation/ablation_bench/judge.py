@@ -1,5 +1,5 @@
-"""The judge as an Inspect scorer. The judge answers one question, and the answer lists the matches between a plan and
-the reference data.
+"""Scores plans with a judge, as an Inspect scorer. The judge answers one question. Its answer lists the matches between
+a plan and the reference data.
 
 The judge is the model with the `judge` role (`--model-role judge=…`). If no model has this role, the model under
 evaluation judges its own plans. The author judge sees two sides without knowing which side is from the paper. The order
@@ -30,7 +30,7 @@ Matches = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Sides:
-    """Both sides' entries as JSON lines. `plan_is_a` says whether the plan is side A."""
+    """Contains both sides' entries as JSON lines. `plan_is_a` says whether the plan is side A."""
 
     a: str
     b: str
@@ -39,9 +39,9 @@ class Sides:
 
 @scorer(metrics={"*": [mean(), stderr()]})
 def judge(task: TaskName, k: int, window: int) -> Scorer:
-    """Precision, recall, F1 and, for the author task, nDCG of the first `k` entries. The metadata contains the matches,
-    any problems in the judge's answer, and the scores at cutoffs 1 to 10. The judge sees up to `window` tokens of a
-    paper."""
+    """Scores the first `k` entries by precision, recall, F1 and, for the author task, nDCG. The metadata contains the
+    matches, any problems in the judge's answer, and the scores at cutoffs 1 to 10. The judge sees up to `window` tokens
+    of a paper."""
     prompt = load_prompt(PROMPTS / f"judge_{task}.md")
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
@@ -86,7 +86,6 @@ def _inputs(task: TaskName, instance: Instance, plan: Plan, sides: Sides, window
 def _judged(
     task: TaskName, instance: Instance, plan: Plan, answer: str, sides: Sides
 ) -> tuple[dict[int, Scores], dict[str, Any], Counter[str]]:
-    """The scores at each k, the matches from which they are computed, and the errors in the answer."""
     ks = range(1, MOST_K + 1)
     if task == "author":
         golds = {gold.name: gold.action for gold in instance.golds}
@@ -113,8 +112,8 @@ def author_matches(
     answer: str, sides: Sides, golds: Sequence[str], plan: Sequence[str]
 ) -> tuple[Matches, Counter[str]]:
     """Returns the plan entries that jointly match each gold ablation (empty if there are none), and the errors in the
-    answer. Errors are unknown names, golds without a line, and golds with several matches, of which only the first
-    counts."""
+    answer. Errors are unknown names, golds without a line, and golds with several matches. Only the first of several
+    matches counts."""
     rows, problems = predictions(answer)
     gold_key, plan_key = ("name_in_B", "name_in_A") if sides.plan_is_a else ("name_in_A", "name_in_B")
     matches: Matches = {}
@@ -136,8 +135,8 @@ def author_matches(
 
 
 def reviewer_labels(answer: str, plan: Sequence[str]) -> tuple[dict[str, bool], Counter[str]]:
-    """Returns, for each plan entry, whether a review asks for the entry (False if the answer has no line for the
-    entry), and the errors in the answer."""
+    """Returns whether a review asks for each plan entry, and the errors in the answer. An entry without a line in the
+    answer counts as not asked for."""
     rows, problems = predictions(answer)
     labels: dict[str, bool] = {}
     for row in rows:
@@ -155,6 +154,7 @@ def reviewer_labels(answer: str, plan: Sequence[str]) -> tuple[dict[str, bool], 
 
 
 def _names(value: Any) -> tuple[str, ...] | None:
-    """The names in a field that is a string, a list of strings, or null for no names. None for any other value."""
+    """Returns the names in a field that is a string, a list of strings, or null for no names. Returns None for any
+    other value."""
     names = [] if value is None else [value] if isinstance(value, str) else value
     return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else None

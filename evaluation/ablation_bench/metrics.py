@@ -1,10 +1,10 @@
-"""Computes metrics for an ablation plan for one paper. The benchmark's figures are means over papers (macro averages).
+"""Computes metrics for an ablation plan for one paper. The benchmark reports means over papers (macro averages).
 
 `author_scores` uses the definitions from the paper (arXiv 2507.08038): an entry that matches several gold ablations
 counts once, and nDCG is computed over the plan. `program_scores` counts like the benchmark's own program, which
-produced its leaderboard: precision counts found golds instead of entries, and nDCG is computed over the golds in their
-order. Except for nDCG, both functions agree if each entry matches at most one gold. In the reviewer task, program and
-paper agree."""
+produced its leaderboard. There, precision counts the gold ablations found instead of entries, and nDCG is computed over
+the gold ablations in their order. Except for nDCG, both functions agree if each entry matches at most one gold
+ablation. In the reviewer task, program and paper agree."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ Scores = dict[str, float]
 
 
 def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:
-    """Scores for the first `k` entries in a plan (names, best first). `matches` contains, for each gold ablation, the
-    entries that jointly match it; a gold is found if all of these entries are among the first `k`. Unknown golds and
-    entries are ignored. Precision is the number of distinct matched entries divided by the number of entries, and
-    recall is the share of golds found."""
+    """Scores the first `k` entries in a plan (names, best first). `matches` contains, for each gold ablation, the
+    entries that jointly match it. A gold ablation is found if all of these entries are among the first `k`. Unknown
+    gold ablations and entries are ignored. Precision is the number of distinct matched entries divided by the number of
+    entries. Recall is the share of gold ablations found."""
     shown = list(dict.fromkeys(plan))[:k]
     known = set(shown)
     found = [matches[gold] for gold in dict.fromkeys(golds) if matches.get(gold) and known.issuperset(matches[gold])]
@@ -30,9 +30,9 @@ def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[st
 
 
 def program_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:
-    """Like `author_scores`, but counted like the benchmark's program. Precision is the number of golds found, divided
-    by that number plus the number of shown entries without a match. nDCG is computed over only as many golds as there
-    are shown entries."""
+    """Scores the first `k` entries in a plan as the benchmark's program does. Precision is the number of gold ablations
+    found, divided by that number plus the number of shown entries without a match. nDCG covers only as many gold
+    ablations as there are shown entries."""
     shown = list(dict.fromkeys(plan))[:k]
     found = [bool(matches.get(gold)) and set(matches[gold]) <= set(shown) for gold in dict.fromkeys(golds)]
     unmatched = set(shown).difference(*matches.values())
@@ -42,8 +42,8 @@ def program_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[s
 
 
 def reviewer_scores(right: Sequence[bool], suggestions: int, k: int) -> Scores:
-    """Scores for the first `k` entries in a plan. `right` says which entries a review suggests, and `suggestions` is
-    the number of ablations that the reviews suggest."""
+    """Scores the first `k` entries in a plan. `right` says which entries a review suggests. `suggestions` is the number
+    of ablations that the reviews suggest."""
     shown = right[:k]
     return _scores(sum(shown), len(shown), min(sum(shown), suggestions), suggestions)
 
@@ -55,9 +55,8 @@ def _scores(right: int, shown: int, found: int, wanted: int) -> Scores:
 
 
 def ndcg(right: Sequence[bool], relevant: int) -> float:
-    """Normalised discounted cumulative gain for a ranking with binary gains (Järvelin and Kekäläinen, 2002). The ideal
-    ranking begins with all relevant entries (or with all right entries, if there are more right entries than relevant
-    ones)."""
+    """Returns the normalised discounted cumulative gain of a ranking with binary gains (Järvelin and Kekäläinen, 2002).
+    The ideal ranking begins with all relevant entries, or with all right entries if there are more of these."""
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(right), max(relevant, sum(right))) + 1))
     gained = sum(1 / math.log2(rank + 1) for rank, hit in enumerate(right, start=1) if hit)
     return gained / ideal if ideal else 0.0

@@ -1,11 +1,12 @@
-"""Planners as an Inspect solver. Each planner writes a plan and its errors to the sample's store: `plan` (JSON lines),
-`problems` (counts by kind), `cut` (the text that did not fit).
+"""Runs planners as an Inspect solver. Each planner writes a plan and its errors to the sample's store: `plan` (JSON
+lines), `problems` (counts by kind), `cut` (the text that did not fit).
 
 - `lm`: one question with the paper, and with the graph's knowledge if there is a graph
 - `agent`: a `react` agent with the paper and, if there is a graph, the tools from its MCP server
 - `product`: the planner from `xkg ablate plan`, using the model under evaluation; it reads only the graph
 - `graph`: the same without a model
-- `stored`: plans made elsewhere, in the file `<id>.jsonl` in a folder"""
+- `stored`: plans made elsewhere, in the file `<id>.jsonl` in a folder
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -53,8 +54,8 @@ _TOOLS = (
 
 @solver
 def planner(kind: Planner, task: TaskName, k: int, graph: str, plans: str, window: int) -> Solver:
-    """`graph` is a graph's folder or '', and `plans` is the folder with stored plans. The model sees up to `window`
-    tokens of a paper."""
+    """Writes a plan with the named planner. `graph` is a graph's folder or '', and `plans` is the folder with stored
+    plans. The model sees up to `window` tokens of a paper."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         instance = Instance.model_validate(state.metadata)
@@ -94,7 +95,8 @@ async def _ask_once(state: TaskState, system: str, question: str, _: str) -> Cou
 
 
 async def _ask_agent(state: TaskState, system: str, question: str, graph: str) -> Counter[str]:
-    """An agent that does not submit is stopped after `MOST_MESSAGES`, and its last message is used as its answer."""
+    """Asks an agent, and stops it after `MOST_MESSAGES` if it does not submit. The last message is then used as its
+    answer."""
     agent = react(
         prompt=AgentPrompt(instructions=f"{system}\n\n{_TOOLS}" if graph else system),
         tools=[graph_tools(graph)] if graph else [],
@@ -126,7 +128,7 @@ async def _ask_product(state: TaskState, material: Material, view: str, k: int) 
 
 def _stored(plans: Path, paper: str, k: int) -> Plan:
     """Reads a stored plan. For an id PLANNER/PAPER, as in JudgeEval, looks in the planner's folder first, and then for
-    a file named after the paper alone. Ids that lead out of the folder have no plan."""
+    a file named after the paper alone. Returns no plan for an id that leads out of the folder."""
     for name in (paper, Path(paper).name):
         file = plans / f"{name}.jsonl"
         if file.is_file() and file.resolve().is_relative_to(plans.resolve()):
@@ -135,8 +137,8 @@ def _stored(plans: Path, paper: str, k: int) -> Plan:
 
 
 def _material(graph: Path, title: str) -> tuple[Material, str] | None:
-    """The material and planning view for the paper with this title, or None if the graph does not contain it. Raises
-    `XkgError` for an unreadable graph."""
+    """Returns the material and planning view for the paper with this title, or None if the graph does not contain it.
+    Raises `XkgError` for an unreadable graph."""
     service = Service(load(kg=graph))
     try:
         material = gather(service, title)

@@ -1,4 +1,4 @@
-"""Ablation plans, and answers from planners and judges, as JSON lines in `<predictions>…</predictions>`.
+"""Reads ablation plans, and the answers of planners and judges. They are JSON lines in `<predictions>…</predictions>`.
 
 Unusable entries are skipped and counted by kind; they never raise an error."""
 
@@ -20,7 +20,7 @@ _TAGGED = re.compile(r".*<predictions>(.*?)(?:</predictions>|\Z)", re.DOTALL)
 
 
 class PlanEntry(BaseModel):
-    """An ablation in the benchmark's format; other fields of a row are ignored."""
+    """An ablation in the benchmark's format. Other fields of a row are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -46,7 +46,7 @@ class PlanEntry(BaseModel):
         return self
 
     def json_line(self) -> str:
-        """The entry as a JSON line in the benchmark's plan format."""
+        """Returns the entry as a JSON line in the benchmark's plan format."""
         return json.dumps(
             self.model_dump(mode="json", exclude=set() if self.replacement else {"replacement"}), ensure_ascii=False
         )
@@ -54,7 +54,7 @@ class PlanEntry(BaseModel):
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan's entries in order; `problems` counts the errors by kind."""
+    """Contains a plan's entries in order. `problems` counts the errors by kind."""
 
     entries: tuple[PlanEntry, ...]
     problems: Counter[str] = field(default_factory=Counter)
@@ -68,8 +68,8 @@ class Plan:
 
 
 def predictions(text: str) -> tuple[list[dict[str, Any]], Counter[str]]:
-    """The JSON objects between the tags, and the errors. The last block is used, because a model may quote the format
-    first."""
+    """Returns the JSON objects between the tags, and the errors. The last block is used, because a model may quote the
+    format first."""
     problems: Counter[str] = Counter()
     if len(text) > MOST_CHARACTERS:
         problems["answer cut off at the limit of characters"] += 1
@@ -91,7 +91,7 @@ def predictions(text: str) -> tuple[list[dict[str, Any]], Counter[str]]:
 
 
 def read_plan(text: str, k: int) -> Plan:
-    """The plan in an answer, with at most `k` entries."""
+    """Returns the plan in an answer, with at most `k` entries."""
     rows, problems = predictions(text)
     entries: dict[str, PlanEntry] = {}
     for row in rows:
@@ -107,5 +107,5 @@ def read_plan(text: str, k: int) -> Plan:
 
 
 def read_jsonl(text: str, k: int) -> Plan:
-    """A plan as JSON lines without tags, as stored by the benchmark."""
+    """Reads a plan from JSON lines without tags, as stored by the benchmark."""
     return read_plan(f"<predictions>\n{text}\n</predictions>", k)

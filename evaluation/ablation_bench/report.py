@@ -20,7 +20,7 @@ _ACTIONS = ("REMOVE", "REPLACE", "ADD")
 
 def read_results(path: Path) -> tuple[Results, str]:
     """Returns a log's results, and a table of the scores at each k. A paper whose planner or judge failed scores 0.
-    Raises `InputError` for a file that is not a log, or for a log that was not scored."""
+    Raises `InputError` for a file that is not a log, or for a log without scores."""
     log = read_log(path)
     task, known = log.eval.task.rpartition("/")[2], log.eval.metadata or {}
     samples = list(log.samples or ())
@@ -72,8 +72,7 @@ def _judge(log: EvalLog) -> str:
 
 
 def _by_program(judged: dict[str, dict[str, Any]], failed: dict[str, str], k: int) -> list[Figure]:
-    """The author task's scores, counted like the benchmark's own program (`metrics.program_scores`) for its
-    leaderboard."""
+    """Returns the author task's scores, counted like the leaderboard of the benchmark (`metrics.program_scores`)."""
     found = {p: program_scores(list(e["plan"]), list(e["golds"]), e["matches"], k) for p, e in judged.items()}
     none = dict.fromkeys(failed, 0.0)
     return [
@@ -83,8 +82,7 @@ def _by_program(judged: dict[str, dict[str, Any]], failed: dict[str, str], k: in
 
 
 def _by_action(papers: Sequence[dict[str, Any]], k: int) -> list[Figure]:
-    """Precision and recall for each action, computed from the plan entries and golds with this action in all papers
-    together."""
+    """Returns precision and recall for each action, computed over all papers together."""
     figures = []
     for action in _ACTIONS:
         entries: list[bool] = []
@@ -106,7 +104,7 @@ def _by_action(papers: Sequence[dict[str, Any]], k: int) -> list[Figure]:
 
 
 def _dollars(samples: Sequence[EvalSample]) -> list[Figure]:
-    """Dollars per paper, without a value if a price is unknown."""
+    """Returns the dollars per paper, without a value if a price is unknown."""
     whole: dict[str, float | None] = {}
     judges: dict[str, float | None] = {}
     for sample in samples:

@@ -1,9 +1,10 @@
-"""The small benchmark: papers cut off before their experiments, and a graph of the remaining text.
+"""Creates the small benchmark. Its papers are cut off before their experiments, and its graph is built from the
+remaining text.
 
 The gold ablations are facts from the papers, in our own words (`evaluation/data/ablations/golds.jsonl`). The papers
 themselves are read from a folder of `<id>/paper.md` files and are not in the repository. A paper's graph is built from
 the cut text alone, without a repository or findings; `leaks` checks that the graph contains nothing from the rest of
-the paper. Two papers also have reviews, which we wrote (`reviews.jsonl`): the repository does not contain any venue's
+the paper. We wrote reviews of two papers (`reviews.jsonl`), because the repository does not contain any venue's
 reviews."""
 
 import json
@@ -33,8 +34,8 @@ _WORD = re.compile(r"\w++")
 class Audit:
     """The result of searching a paper's graph for text from the part that was cut off. `shared` counts sequences of
     `SHINGLE` words that occur in both the graph and the part that was cut off, but not in the remaining text. `texts`
-    and `words` count the compared material; `withheld` counts nodes that the graph should not contain (repositories,
-    code, findings)."""
+    and `words` count the compared material. `withheld` counts the nodes that the graph should not contain
+    (repositories, code, findings)."""
 
     paper: str
     texts: int
@@ -60,8 +61,8 @@ class Audit:
 
 
 def rows(name: str) -> list[dict[str, Any]]:
-    """The rows in `golds.jsonl` or `reviews.jsonl`. `cut_before` is the title of the first section that a planner must
-    not see."""
+    """Returns the rows in `golds.jsonl` or `reviews.jsonl`. `cut_before` is the title of the first section that a
+    planner must not see."""
     return [json.loads(line) for line in (_DATA / name).read_text(encoding="utf-8").splitlines() if line]
 
 
@@ -102,7 +103,8 @@ def make(papers: Path, graphs: Path | None, to: Path, golds: Sequence[Mapping[st
 
 
 def until(text: str, title: str) -> str:
-    """The text before the section titled `title`, ignoring section numbers and case. Raises `InputError`."""
+    """Returns the text before the section titled `title`, ignoring section numbers and case. Raises `InputError` if
+    there is no such section."""
     for heading in _HEADING.finditer(text):
         if heading[1].strip().casefold() == title.casefold():
             return text[: heading.start()]
@@ -122,7 +124,8 @@ def _write_lines(path: Path, values: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _without_findings(settings: Settings, paper: str) -> PaperBundle:
-    """Republishes the paper without its findings, which are the introduction's claims about the experiments."""
+    """Republishes the paper without its findings, which the build takes from the introduction's claims about the
+    experiments."""
     with open_store(settings) as store:
         found = stored_paper(store, paper)
         assert found is not None
@@ -148,8 +151,8 @@ def leaks(bundle: PaperBundle, cut: str, rest: str) -> Audit:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yields every string in a value, at any depth, so that new kinds of nodes are also compared. An id combines the
-    paper's and the technique's names, which are not adjacent in any text."""
+    """Yields every string in a value, at any depth, so that new kinds of nodes are also compared. Ids are split,
+    because they combine names that are not adjacent in any text."""
     if isinstance(value, str):
         yield from value.split("#")
     elif isinstance(value, Mapping | list | tuple):

@@ -1,7 +1,6 @@
-"""The two tasks of AblationBench.
+"""Defines the two tasks of AblationBench.
 
-inspect eval evaluation/ablation_bench/tasks.py@author --model … -T instances=FILE -T planner=lm -T graph=DIR
-"""
+inspect eval evaluation/ablation_bench/tasks.py@author --model … -T instances=FILE -T planner=lm -T graph=DIR"""
 
 from pathlib import Path
 

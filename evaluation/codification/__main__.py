@@ -1,5 +1,5 @@
-"""Evaluates runs of `xkg implement` alongside the published means. Prints counts, since percentages of a few runs would
-be misleading.
+"""Evaluates runs of `xkg implement`, and prints the published means for comparison. The results are counts, since
+percentages of a few runs would be misleading.
 
     python -m evaluation.codification RUNS… [--judgements FILE.csv]
     python -m evaluation.codification RUNS… --judge NAME --judge NAME --llm MODEL --judgements FILE.csv
@@ -7,7 +7,7 @@ be misleading.
 RUNS are folders of runs (`<graph>/runs`), or a single run. With `--judge`, each named judge reads every run
 independently, and the rows are added to the judgements file.
 
-Published: Gandhi et al., "ResearchCodeAgent", 2025."""
+The published means are from Gandhi et al., "ResearchCodeAgent", 2025."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -36,7 +36,8 @@ class Run:
         self.arm = f"{self.task.mode}{', no graph' if alone else ''}"
 
     def tokens(self) -> Cost:
-        """The run's model calls. Empty if the graph's ledger contains no calls for the run."""
+        """Returns the cost of the run's model calls. The cost is empty if the graph's ledger does not list any
+        calls."""
         name = f"run:{self.folder.name}"
         try:
             return costs(self.folder.parents[1], LlmSettings(), papers=[name]).total
@@ -44,7 +45,7 @@ class Run:
             return Cost(name=name)
 
     def edited(self) -> dict[str, frozenset[int]]:
-        """The non-empty lines (1-based) that the run added or changed, keyed by file."""
+        """Returns the non-empty lines (1-based) that the run added or changed, keyed by file."""
         workspace = Workspace.open(self.folder)
         return {
             path: frozenset(n for n in lines if workspace.text(path).splitlines()[n - 1 : n] != [""])
@@ -53,8 +54,8 @@ class Run:
 
 
 def runs_in(folders: Iterable[Path]) -> list[Run]:
-    """The finished runs in these folders, in order. Each folder contains runs or is itself a run. Raises `InputError`
-    for a folder without a finished run."""
+    """Returns the finished runs in these folders, in order. Each folder contains runs or is itself a run. Raises
+    `InputError` for a folder without a finished run."""
     found: list[Run] = []
     for folder in folders:
         files = sorted([*folder.glob("result.json"), *folder.glob("*/result.json")])
@@ -65,7 +66,7 @@ def runs_in(folders: Iterable[Path]) -> list[Run]:
 
 
 def by_mode(runs: Sequence[Run]) -> Table:
-    """Counts classes, steps, edits, tokens and dollars, with one row per mode."""
+    """Counts classes, steps, edits, tokens and dollars, in one row per mode."""
     columns = ("mode", "runs", *CLASSES, "steps", "edits", "expert", "tokens in", "out", "dollars")
     table = Table(*columns, title="Runs by class")
     for arm in sorted({run.arm for run in runs}):

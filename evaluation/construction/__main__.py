@@ -1,8 +1,8 @@
 """Measures the quality of a built graph alongside published figures: `python -m evaluation.construction GRAPH`.
 
 GRAPH is the folder of a graph, a folder of graph files (bundles or the peer's format), or one such file; it is not
-modified. Without options, only figures that need no judge are computed. The options add figures judged by people and
-models:
+modified. Without options, only the figures that need no judge are computed. The options add figures judged by people
+and models:
 
     --gold FILE        human-made hierarchies (JSON: paper, techniques with name, aliases, weight, components): weighted
                        precision, recall and F1 of the shown techniques, and which techniques are invalid

@@ -1,5 +1,5 @@
-"""Compares a graph with human-made hierarchies: quality for each paper, and invalid techniques before and after
-pruning."""
+"""Compares a graph with human-made hierarchies. Reports the quality for each paper, and the invalid techniques before
+and after pruning."""
 
 import functools
 from collections.abc import Iterable, Sequence
@@ -23,8 +23,8 @@ are for orientation only. That study's papers, models and judges differ from our
 
 @dataclass(frozen=True)
 class Matched:
-    """A paper in a graph, with the paper's hierarchy matched with all techniques found (`all`) and with the techniques
-    shown (`shown`)."""
+    """A paper in a graph. `all` matches the paper's hierarchy with all techniques found, and `shown` matches it with
+    the techniques shown."""
 
     gold: GoldHierarchy
     bundle: PaperBundle
@@ -38,7 +38,7 @@ def _embedder() -> OnnxEmbedder:
 
 
 def cosines(names: Sequence[str], others: Sequence[str]) -> NDArray[np.float32]:
-    """Cosines between the embeddings of names (rows) and others (columns)."""
+    """Returns the cosines between the embeddings of names (rows) and others (columns)."""
     return _embedder().embed(list(names)) @ _embedder().embed(list(others)).T
 
 
@@ -48,9 +48,9 @@ def matched(
     same: Verdicts | None = None,
     alike: float = ALIKE,
 ) -> tuple[list[Matched], list[str]]:
-    """The papers that have a hierarchy, and one line for each unused hierarchy: a paper's second hierarchy, or a
-    hierarchy for a paper that is not in the graph. `same` contains judgements on pairs that cannot be decided by their
-    names."""
+    """Returns the papers that have a hierarchy, and one line for each unused hierarchy. A hierarchy is unused if it is
+    the paper's second, or if its paper is not in the graph. `same` contains judgements on pairs that cannot be decided
+    by their names."""
     by_name = {name.casefold(): bundle for bundle in bundles for name in (bundle.paper.id, bundle.paper.title)}
     yes = {item for item, verdict in same.majority().items() if verdict == "same"} if same else set()
     found: list[Matched] = []
@@ -79,8 +79,8 @@ def matched(
 
 
 def scores_of(papers: Sequence[Matched]) -> dict[str, dict[str, float]]:
-    """One number per paper for the techniques shown, keyed by score name. Papers for which a score is undefined are
-    left out."""
+    """Returns one number per paper for the techniques shown, keyed by score name. Papers for which a score is undefined
+    are left out."""
     scores: dict[str, dict[str, float]] = {}
     for paper in papers:
         for kind, weighted in (("weighted", True), ("unweighted", False)):
@@ -96,7 +96,7 @@ def scores_of(papers: Sequence[Matched]) -> dict[str, dict[str, float]]:
 
 
 def figures_of(papers: Sequence[Matched]) -> list[Figure]:
-    """Means over papers."""
+    """Returns the mean of each score over papers."""
     labelled = sorted({paper.gold.labelled_by for paper in papers})
     source = f"labels: {'; '.join(labelled)}"
     published = {"weighted F1": PUBLISHED_F1}
@@ -109,7 +109,7 @@ def figures_of(papers: Sequence[Matched]) -> list[Figure]:
 
 
 def papers_table(papers: Sequence[Matched]) -> str:
-    """One line per paper: weighted quality, counts, and how pairs were matched."""
+    """Returns one line per paper with its weighted quality, its counts, and how pairs were matched."""
     rows: list[tuple[str, ...]] = [
         ("paper", "precision", "recall", "F1", "matched", "shown", "required", "name/alias/similarity/judge")
     ]
@@ -125,9 +125,9 @@ def papers_table(papers: Sequence[Matched]) -> str:
 
 
 def validity(bundles: Sequence[PaperBundle], papers: Sequence[Matched], judged: Verdicts) -> list[Figure]:
-    """The shares of invalid techniques before pruning (all techniques found) and after pruning (techniques shown).
-    Judges' verdicts take precedence. Without a verdict, a technique is invalid if it has no counterpart in a human-made
-    hierarchy. Techniques with neither a verdict nor a hierarchy are left out."""
+    """Returns the shares of invalid techniques before pruning (all techniques found) and after pruning (techniques
+    shown). Judges' verdicts take precedence. Without a verdict, a technique is invalid if it has no counterpart in a
+    human-made hierarchy. Techniques with neither a verdict nor a hierarchy are left out."""
     said = {item: verdict for item, verdict in judged.majority().items() if verdict in ("valid", "invalid")}
     invalid = {item: float(verdict == "invalid") for item, verdict in said.items()}
     sources = [*judged.judges] if said else []

@@ -1,5 +1,5 @@
-"""Figures that need no judge: a graph's granularity, the effect of pruning, the levels of its code, and the questions
-asked by a build."""
+"""Computes the figures that need no judge: a graph's granularity, the effect of pruning, the levels of its code, and
+the questions asked by a build."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ _GRAINS = (("no technique", 0, 0), ("1 technique", 1, 1), ("2 to 5", 2, 5), ("6 
 
 
 def granularity(bundles: Sequence[PaperBundle]) -> list[Figure]:
-    """The share of papers with each number of shown techniques."""
+    """Returns the share of papers with each number of shown techniques."""
     counts = {b.paper.id: sum(t.hidden is None for t in b.techniques) for b in bundles}
     return [
         mean_figure(f"papers with {name}", {paper: float(low <= n <= high) for paper, n in counts.items()})
@@ -24,8 +24,8 @@ def granularity(bundles: Sequence[PaperBundle]) -> list[Figure]:
 
 
 def level_scores(bundles: Sequence[PaperBundle]) -> dict[str, dict[str, float]]:
-    """One number (0 or 1) per code node, keyed by score name: whether the node reached a level before repair (in its
-    first evidence), and whether it has this level now."""
+    """Returns one number (0 or 1) per code node, keyed by score name. The scores say whether the node reached a level
+    before repair (in its first evidence), and whether it has this level now."""
     scores: dict[str, dict[str, float]] = {}
     for level in (Level.PARSED, Level.IMPORTED, Level.EXECUTED, Level.TESTED, Level.FAITHFUL):
         before = scores.setdefault(f"{level} or above, before debugging", {})
@@ -38,7 +38,7 @@ def level_scores(bundles: Sequence[PaperBundle]) -> dict[str, dict[str, float]]:
 
 
 def levels(bundles: Sequence[PaperBundle]) -> list[Figure]:
-    """The share of code nodes at each level or above, before debugging and now."""
+    """Returns the share of code nodes at each level or above, before debugging and now."""
     return [
         mean_figure(name, scores, published=_LEVELS_PUBLISHED.get(name, ""))
         for name, scores in level_scores(bundles).items()
@@ -46,14 +46,14 @@ def levels(bundles: Sequence[PaperBundle]) -> list[Figure]:
 
 
 def hidden(bundles: Sequence[PaperBundle]) -> Figure:
-    """The share of all techniques that pruning hides."""
+    """Returns the share of all techniques that pruning hides."""
     scores = {t.id: float(t.hidden is not None) for bundle in bundles for t in bundle.techniques}
     return mean_figure("techniques hidden by pruning", scores)
 
 
 def asked(kg: Path | None, settings: LlmSettings, papers: Sequence[str]) -> tuple[list[Figure], Costs | None]:
-    """Calls, tokens and dollars per paper and by stage, from a graph's ledger, which also contains the questions from
-    unpublished builds. If there is no ledger, the figures have no values."""
+    """Returns calls, tokens and dollars per paper and by stage, from a graph's ledger. The ledger also contains the
+    questions from unpublished builds. Without a ledger, the figures have no values."""
     note = "no ledger: these are files" if kg is None else "the ledger contains no calls"
     by_paper = None if kg is None else costs(kg, settings, by="paper")
     rows = [row for row in by_paper.rows if row.name in set(papers) and row.calls] if by_paper else []

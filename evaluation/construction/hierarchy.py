@@ -1,9 +1,9 @@
-"""Human-made technique hierarchies, as JSON: one object per paper, or a list of objects.
+"""Reads human-made technique hierarchies. A JSON file contains one object per paper, or a list of objects.
 
     {"paper": "<id or title>", "labelled_by": "a reader of the paper, before any output was seen",
      "techniques": [{"name": "Tent", "aliases": ["test entropy minimization"], "weight": 1.0, "components": [...]}]}
 
-`weight` is how important it is that a graph contains the technique (any positive number, 1 by default). A weight of 0
+`weight` says how important it is that a graph contains the technique (any positive number, 1 by default). A weight of 0
 marks an optional technique, such as a baseline or background."""
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ class GoldTechnique(Value):
 
 
 class GoldHierarchy(Value):
-    """One paper's techniques in preorder."""
+    """Contains one paper's techniques in preorder."""
 
     paper: str
     labelled_by: str
@@ -60,8 +60,8 @@ class _Paper(BaseModel):
 
 
 def read_hierarchies(path: Path) -> tuple[list[GoldHierarchy], list[str]]:
-    """The hierarchies in a file, and one line for each malformed hierarchy. Raises `InputError` for a file that cannot
-    be read or is not JSON."""
+    """Returns the hierarchies in a file, and one line for each malformed hierarchy. Raises `InputError` for a file that
+    cannot be read or is not JSON."""
     value = read_json(path)
     found: list[GoldHierarchy] = []
     problems: list[str] = []

@@ -1,8 +1,8 @@
-"""Judgements on a graph by people or models: the majority verdict, and the agreement between judges.
+"""Reads judgements on a graph by people or models. Computes the majority verdict and the agreement between judges.
 
-A person's file contains JSON lines {question, item, judge, verdict}; models' verdicts come from the logs of Inspect
+A person's file contains JSON lines {question, item, judge, verdict}. Models' verdicts come from the logs of Inspect
 tasks (`tasks.py`). Agreement is Krippendorff's alpha for nominal data (Krippendorff, "Content Analysis", 2004, chapter
-11): 1 if all agree, 0 for agreement at chance level; judges may have skipped items."""
+11): 1 if all agree, 0 for agreement at chance level. Judges may skip items."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,8 @@ _SEPARATOR = " = "
 
 
 class Judgement(Value):
-    """`item` is a code id (`pair`), a technique id (`technique`), or a gold path and a technique id (`same_item`)."""
+    """Contains one judge's verdict on an item. `item` is a code id (`pair`), a technique id (`technique`), or a gold
+    path and a technique id (`same_item`)."""
 
     question: Question
     item: str
@@ -34,22 +35,22 @@ class Judgement(Value):
 
 @dataclass(frozen=True)
 class Verdicts:
-    """One question's judgements: `by_item` contains each judge's verdict on each item, and `judges` lists all judges,
-    sorted."""
+    """Contains one question's judgements. `by_item` contains each judge's verdict on each item, and `judges` lists all
+    judges, sorted."""
 
     question: Question
     by_item: Mapping[str, Mapping[str, str]]
     judges: tuple[str, ...]
 
     def majority(self) -> dict[str, str]:
-        """The majority verdict on each item, or `SETTLED_BY_NONE` if no verdict is shared by more than half of the
-        item's judges."""
+        """Returns the majority verdict on each item, or `SETTLED_BY_NONE` if no verdict is shared by more than half of
+        the item's judges."""
         return {item: _majority(list(verdicts.values())) for item, verdicts in self.by_item.items()}
 
 
 def collect(judgements: Iterable[Judgement], question: Question, items: Iterable[str]) -> tuple[Verdicts, list[str]]:
-    """The judgements for one question on these items, and one line for each unusable judgement. A judgement is unusable
-    if its item is not in the graph, its verdict is unknown, or it is a judge's second verdict on an item."""
+    """Returns the judgements for one question on these items, and one line for each unusable judgement. A judgement is
+    unusable if its item is not in the graph, its verdict is unknown, or its judge has already judged the item."""
     known, problems = set(items), list[str]()
     by_item: dict[str, dict[str, str]] = {}
     for judgement in judgements:
@@ -69,8 +70,8 @@ def collect(judgements: Iterable[Judgement], question: Question, items: Iterable
 
 
 def figures_of(verdicts: Verdicts, names: Mapping[str, str], published: Mapping[str, str]) -> list[Figure]:
-    """The share of items with each majority verdict, and the judges' agreement. `names` maps each verdict to its
-    figure's name. If there are no judgements, returns one figure without a value."""
+    """Returns the share of items with each majority verdict, and the judges' agreement. `names` maps each verdict to
+    its figure's name. Without judges, returns one figure without a value."""
     if not verdicts.by_item:
         first = next(iter(names))
         text = published.get(first, "")
@@ -108,8 +109,8 @@ def agreement(verdicts: Verdicts) -> list[Figure]:
 
 
 def alpha(units: Sequence[Sequence[str]]) -> float | None:
-    """Krippendorff's alpha over the verdicts on each item; None if fewer than two items have two verdicts, or if all
-    verdicts are equal."""
+    """Returns Krippendorff's alpha over the verdicts on each item. Returns None if fewer than two items have two
+    verdicts, or if all verdicts are equal."""
     pairable = [unit for unit in units if len(unit) > 1]
     totals = Counter(verdict for unit in pairable for verdict in unit)
     count = sum(totals.values())
@@ -123,7 +124,7 @@ def alpha(units: Sequence[Sequence[str]]) -> float | None:
 
 
 def same_item(gold_path: Sequence[str], technique: str) -> str:
-    """The item for the question of whether a technique is the same as a gold technique."""
+    """Returns the item for the question of whether a technique is the same as a gold technique."""
     return f"{technique}{_SEPARATOR}{' / '.join(gold_path)}"
 
 

@@ -1,8 +1,8 @@
 """Matches a graph's techniques with those in a human-made hierarchy, and computes precision and recall.
 
-Pairs are one to one and chosen greedily, surest pairs first. Equal names are paired first, then names or aliases that
-are variants of each other (abbreviations, plurals, spelling: `xkg.store.concepts.names`). Names whose embeddings have a
-cosine of at least `ALIKE` follow, most similar first, and finally pairs that judges call the same. In
+Pairs are one to one and chosen greedily, surest pairs first. Equal names are paired first, followed by names or aliases
+that are variants of each other (abbreviations, plurals, spelling: `xkg.store.concepts.names`). Next are names whose
+embeddings have a cosine of at least `ALIKE`, most similar first. Pairs that judges call the same are last. In
 `evaluation/gold/techniques`, an `ALIKE` of 0.8 matches 1% of 1,714 pairs of different techniques from the same paper,
 and 22% of 330 pairs of a name and its alias."""
 
@@ -30,7 +30,7 @@ Similarity = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Pair:
-    """A technique in the graph and the matching gold technique."""
+    """Pairs a technique in the graph with the matching gold technique."""
 
     technique: Technique
     gold: GoldTechnique
@@ -39,7 +39,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Matching:
-    """The pairs for one paper, surest first, and the unmatched techniques on each side."""
+    """Contains the pairs for one paper, surest first, and the unmatched techniques on each side."""
 
     pairs: tuple[Pair, ...]
     unmatched: tuple[Technique, ...]
@@ -47,13 +47,13 @@ class Matching:
 
     @property
     def right(self) -> frozenset[str]:
-        """The ids of the techniques that have a counterpart."""
+        """Returns the ids of the techniques that have a counterpart."""
         return frozenset(pair.technique.id for pair in self.pairs)
 
 
 @dataclass(frozen=True)
 class Quality:
-    """Precision, recall and F1 in 0..1; None if the denominator is zero."""
+    """Contains precision, recall and F1 from 0 to 1. A value is None if its denominator is zero."""
 
     precision: float | None
     recall: float | None
@@ -123,14 +123,13 @@ def _how(
 
 
 def _plain(name: str) -> str:
-    """The case-folded letters and digits of a name, or the name itself if it contains neither."""
+    """Returns the case-folded letters and digits of a name, or the name itself if it contains neither."""
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name).casefold()) or name
 
 
 def quality(matching: Matching, *, weighted: bool = True) -> Quality:
-    """Returns precision over the graph's techniques and recall over the gold techniques. Every technique counts with
-    its weight if `weighted` is set, and otherwise with a weight of 1. Gold techniques with weight 0 count only for
-    precision."""
+    """Returns precision over the graph's techniques and recall over the gold techniques. Every technique has its own
+    weight if `weighted` is set, and a weight of 1 otherwise. Gold techniques with weight 0 count only for precision."""
 
     def of(technique: Technique) -> float:
         return max(technique.weight, 0.0) if weighted else 1.0
@@ -146,8 +145,8 @@ def quality(matching: Matching, *, weighted: bool = True) -> Quality:
 
 
 def edges(matching: Matching) -> tuple[int, int]:
-    """Considers the pairs whose gold technique has a matched parent. Returns the number of pairs whose technique is
-    also below that parent in the graph, directly or indirectly, and the total number of pairs considered."""
+    """Returns two counts over the pairs whose gold technique has a matched parent. The first counts the pairs whose
+    technique is also below that parent in the graph, directly or indirectly. The second counts all these pairs."""
     by_gold: Mapping[tuple[str, ...], Technique] = {pair.gold.path: pair.technique for pair in matching.pairs}
     above = {t.id: t.parent for t in (*(p.technique for p in matching.pairs), *matching.unmatched)}
     agree = total = 0

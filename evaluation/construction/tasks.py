@@ -1,10 +1,11 @@
-"""The judged parts as Inspect tasks: `inspect eval evaluation/construction/tasks.py@exact_pairs -T graph=DIR`.
+"""Asks judges about a graph, as Inspect tasks: `inspect eval evaluation/construction/tasks.py@exact_pairs -T
+graph=DIR`.
 
     exact_pairs        is this code exactly this technique: exact, broader, narrower or wrong
     valid_techniques   is this a technique at all
     same_techniques    is this technique in the graph the same as one in a human-made hierarchy (-T gold=FILE)
 
-Each sample is one item; the rubrics are the files in `prompts/`. For several judges, use `--model a,b,c` or a separate
+Each sample is one item. The rubrics are the files in `prompts/`. For several judges, use `--model a,b,c` or a separate
 log for each. Read the judges' answers with `python -m evaluation.construction GRAPH --judgements LOG…`."""
 
 import re
@@ -60,7 +61,7 @@ def same_techniques(graph: str, gold: str) -> Task:
 
 
 def judged(question: Question, samples: list[Sample]) -> Task:
-    """The task for one question. Raises `InputError` if there is nothing to ask."""
+    """Returns the task for one question. Raises `InputError` if there is nothing to ask."""
     if not samples:
         raise InputError(f"there is no {question} to judge in this graph")
     return Task(dataset=MemoryDataset(samples), solver=generate(), scorer=verdict(question), name=f"judge_{question}")
@@ -68,7 +69,7 @@ def judged(question: Question, samples: list[Sample]) -> Task:
 
 @metric
 def unusable() -> InspectMetric:
-    """The number of answers without a valid verdict."""
+    """Counts the answers without a valid verdict."""
 
     def count(scores: list[SampleScore]) -> float:
         return float(sum(score.score.answer == UNUSABLE for score in scores))
@@ -78,7 +79,7 @@ def unusable() -> InspectMetric:
 
 @metric
 def share_of_best() -> InspectMetric:
-    """The share of usable answers with the first verdict: exact, valid or same."""
+    """Returns the share of usable answers with the first verdict: exact, valid or same."""
 
     def share(scores: list[SampleScore]) -> float:
         usable = [score.score.as_float() for score in scores if score.score.answer != UNUSABLE]
@@ -99,15 +100,15 @@ def verdict(question: Question) -> Scorer:
 
 
 def read_verdict(answer: str, question: Question) -> str:
-    """The verdict in the answer's last tag, or `UNUSABLE` if the tag does not contain a verdict."""
+    """Returns the verdict in the answer's last tag, or `UNUSABLE` if the tag does not contain a verdict."""
     found = _VERDICT.findall(answer[-_LONGEST:])
     given = found[-1].lower() if found else ""
     return given if given in VERDICTS[question] else UNUSABLE
 
 
 def read_judgements(path: Path) -> tuple[list[Judgement], list[str]]:
-    """The judgements in an Inspect log, and one line for each sample without a usable judgement. Raises `InputError`
-    for a file that is not a log from these tasks."""
+    """Returns the judgements in an Inspect log, and one line for each sample without a usable judgement. Raises
+    `InputError` for a file that is not a log from these tasks."""
     log = read_log(path)
     names: Mapping[str, Question] = {f"judge_{question}": question for question in VERDICTS}
     question = names.get(log.eval.task.rpartition("/")[2])
@@ -125,7 +126,7 @@ def read_judgements(path: Path) -> tuple[list[Judgement], list[str]]:
 
 
 def open_questions(papers: Iterable[Matched]) -> list[Sample]:
-    """The samples for `same_techniques`."""
+    """Returns the samples for `same_techniques`."""
     samples = []
     for matching in (paper.all for paper in papers):
         if not matching.missed or not matching.unmatched:

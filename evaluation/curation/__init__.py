@@ -1,2 +1,2 @@
-"""Measures curation with local web servers: how many of the papers that people selected for a target does curation
-find?"""
+"""Measures how many of the papers that people selected for a target are found by curation. Requests go to local web
+servers."""

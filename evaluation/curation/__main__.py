@@ -36,7 +36,7 @@ _SAME = 0.9
 
 
 class Missed(NamedTuple):
-    """A missed paper. `is_cited` says whether the target cites the paper, and `step` is the step at which the paper was
+    """A missed paper. `is_cited` says whether the target cites the paper. `step` is the step at which the paper was
     lost."""
 
     title: str

@@ -21,7 +21,7 @@ _ONLINE_SINCE = 2010
 
 
 def prepare(folder: Path, papers: Path, graphs: Path, mirrors: Path) -> None:
-    """Writes the folder. A paper's id is taken from the paper's entry or from the gold list; if both lack an id, the id
+    """Writes the folder. A paper's id is taken from the paper's entry or from the gold list. If both lack an id, an id
     is made up. The date is taken from the id if possible, and is otherwise the middle of the year."""
     folder.mkdir(parents=True, exist_ok=True)
     works = _Works()
@@ -50,8 +50,6 @@ def prepare(folder: Path, papers: Path, graphs: Path, mirrors: Path) -> None:
 
 
 class _Works:
-    """Papers, keyed by the letters in their titles."""
-
     def __init__(self) -> None:
         self.known: dict[str, dict[str, Any]] = {}
 
@@ -97,7 +95,7 @@ class _Works:
 
 
 def _authors(text: str, title: str) -> list[str]:
-    """The authors before the title, with each `Archer, A.` rewritten as `A. Archer`."""
+    """Returns the authors before the title, with each `Archer, A.` rewritten as `A. Archer`."""
     head = text[: text.lower().find(title.lower()[:20])] if title.lower()[:20] in text.lower() else ""
     return [f"{initials} {name}" for name, initials in re.findall(r"([^\W\d_][\w'-]+), ((?:[A-Z]\.-?\s?){1,3})", head)]
 
@@ -133,7 +131,7 @@ def _repository(mirror: Path) -> dict[str, Any] | None:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """Git's output for a mirror, ignoring the mirror's own configuration."""
+    """Runs git on a mirror, ignoring the mirror's own configuration."""
     done = subprocess.run(
         ["git", "-c", "core.fsmonitor=false", "--git-dir", str(folder), *arguments],
         capture_output=True,

@@ -22,7 +22,7 @@ from tests.build.scholarly_stand_in import Scholarly, StandInRepository, serving
 
 @dataclass(frozen=True)
 class Target:
-    """A curation target. `expected` contains titles; `blacklist` is None if there is no blacklist."""
+    """A curation target. `expected` contains titles. `blacklist` is None if there is no blacklist."""
 
     name: str
     paper: Path

@@ -1,7 +1,7 @@
-"""Generates a graph of any size. Each paper has twenty techniques in a tree four levels deep, 2 KB of code for each
-technique, a repository, references to other papers, findings, and one package that all papers share.
+"""Generates a graph of any size. Each paper has twenty techniques in a tree four levels deep, with 2 KB of code for
+each technique. It also has a repository, references to other papers, findings, and one package that all papers share.
 
-Words are drawn with a separate seed for each paper, so that paper n is the same in every graph, whatever its size."""
+The words of each paper are drawn with a separate seed. Paper n is therefore the same in graphs of all sizes."""
 
 import hashlib
 import random
@@ -35,13 +35,13 @@ _PARENTS = (None, 0, 0, 1, 1, 2, 3, 3, 4, 5, None, 10, 10, 11, 12, 13, None, 16,
 
 
 def bundles(papers: int, first: int = 0, edition: int = 0) -> Iterator[PaperBundle]:
-    """Yields `papers` papers, starting with number `first`. Each `edition` has different definitions and code for the
-    same techniques."""
+    """Yields `papers` papers, starting with number `first`. Each `edition` has the same techniques with different
+    definitions and code."""
     return (bundle(number, edition) for number in range(first, first + papers))
 
 
 def bundle(number: int, edition: int = 0) -> PaperBundle:
-    """The paper with this number."""
+    """Returns the paper with this number."""
     words = random.Random(number)
     edited = random.Random(f"{number}.{edition}")
     identity = f"title:generated-{number}"
@@ -127,7 +127,7 @@ class SeededVectors:
         self._subjects = _unit(np.random.default_rng(0).standard_normal((self._SUBJECTS, self.dimension)))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, one per row."""
+        """Returns unit vectors, one per row."""
         drawn = np.empty((len(texts), self.dimension))
         subjects = np.empty(len(texts), dtype=np.int64)
         for row, text in enumerate(texts):

@@ -1,8 +1,8 @@
-"""Generates a paper of about 100 KB and a repository of about 20,000 lines, the input for the speed benchmark.
+"""Generates the input for the speed benchmark: a paper of about 100 KB and a repository of about 20,000 lines.
 
 Words are drawn from a fixed list with a fixed seed, so that every run builds the same graph. Paper and code have a
-realistic structure (sections, equations, algorithms; classes, functions, calls between modules), and nothing is
-copied."""
+realistic structure (sections, equations, algorithms; classes, functions, calls between modules), and nothing is copied.
+"""
 
 import random
 from pathlib import Path
@@ -14,7 +14,7 @@ VERBS = ("computes updates projects normalises samples scales masks restores wei
 
 
 def technique_names(count: int, seed: int = 0) -> list[str]:
-    """`count` distinct three-word names."""
+    """Returns `count` distinct three-word names."""
     rng = random.Random(seed)
     names: dict[str, None] = {}
     while len(names) < count:
@@ -74,7 +74,7 @@ def write_repository(folder: Path, lines: int = 20_000, techniques: int = 24) ->
 
 
 def prose(rng: random.Random, characters: int) -> str:
-    """Sentences with about this many characters in total."""
+    """Returns sentences with about this many characters in total."""
     out: list[str] = []
     length = 0
     while length < characters:

@@ -3,11 +3,11 @@ open.
 
     python -m evaluation.generated.perturbed_graph --folder DIR [--from GRAPHS] [--techniques 1000000]
 
-GRAPHS is a folder of graph files; without it, generated papers are perturbed. A copy of a paper keeps the shape of its
-hierarchy and the beginning of its code. A fifth of the words are replaced with other words from the source papers. Each
-definition contains a sentence from another technique's definition, and most names contain a word from another
-technique's name. Vectors and word codes are also perturbed, because embedding a million texts takes hours: each vector
-is mixed with two other vectors and some noise. Paper n is the same in every graph, whatever its size.
+GRAPHS is a folder of graph files. Without GRAPHS, generated papers are perturbed. A copy of a paper keeps the shape of
+its hierarchy and the beginning of its code. A fifth of the words are replaced with other words from the source papers.
+Each definition contains a sentence from another technique's definition, and most names contain a word from another
+technique's name. Vectors and word codes are also perturbed, because embedding a million texts takes hours. Each vector
+is mixed with two other vectors and some noise. Paper n is the same in graphs of all sizes.
 
 Only the files that a server needs are written: catalogue, text index and vectors, as for Neo4j. Techniques are not
 linked, because concepts would grow quadratically with so many similar papers."""
@@ -62,8 +62,8 @@ _NO_CODES = np.empty((0, 0), np.uint8)
 
 @dataclass(frozen=True)
 class Source:
-    """The source material: papers with their visible techniques, the techniques' unit vectors, and all words in the
-    papers."""
+    """Contains the source material: papers with their visible techniques, the techniques' unit vectors, and all words
+    in the papers."""
 
     papers: tuple[PaperBundle, ...]
     visible: tuple[tuple[Entry, ...], ...]
@@ -114,7 +114,7 @@ def _first(text: str) -> str:
 
 
 def graph_files(folder: Path | None) -> Iterator[PaperBundle]:
-    """The papers in a folder of graph files, or generated papers."""
+    """Returns the papers in a folder of graph files, or generated papers."""
     if folder is None:
         return generated_bundles(GENERATED)
     return (read_peer(path, check_parsed) for path in sorted(folder.glob("*.json")))
@@ -160,7 +160,7 @@ def perturbed(of: Source, number: int) -> PaperBundle:
 
 
 def perturbed_vectors(of: Source, number: int) -> NDArray[np.float32]:
-    """The vectors for the techniques in paper `number`, in order."""
+    """Returns the vectors for the techniques in paper `number`, in order."""
     rng = np.random.default_rng(number)
     place = number % len(of.papers)
     count = len(of.visible[place])
@@ -171,7 +171,7 @@ def perturbed_vectors(of: Source, number: int) -> NDArray[np.float32]:
 
 
 def perturbed_codes(of: Source, number: int) -> list[bytes]:
-    """The word codes for the techniques in paper `number`, in order. A fraction `OTHER_WORDS` comes from other
+    """Returns the word codes for the techniques in paper `number`, in order. A fraction `OTHER_WORDS` comes from other
     techniques, and an eighth of all signs are flipped."""
     rng = np.random.default_rng(number)
     place = number % len(of.papers)
@@ -185,7 +185,7 @@ def perturbed_codes(of: Source, number: int) -> list[bytes]:
 
 
 def perturbed_title(of: Source, number: int) -> str:
-    """The title of paper `number`."""
+    """Returns the title of paper `number`."""
     return f"{_renamed(random.Random(number), of, of.papers[number % len(of.papers)].paper.title)}, {number}"
 
 
@@ -212,7 +212,7 @@ def _fill(folder: Path, bundle_folder: Path, of: Source, techniques: int, known:
 
 
 def papers_of(of: Source, techniques: int) -> int:
-    """The number of papers needed for this many techniques."""
+    """Returns the number of papers needed for this many techniques."""
     rounds, rest = divmod(techniques, len(of.vectors))
     return rounds * len(of.papers) + next((n for n, rows in enumerate(of.first) if rows >= rest), len(of.papers))
 
@@ -257,7 +257,7 @@ def index_vectors(folder: Path, vectors_file: Path, of: Source, papers: int) -> 
 
 
 def all_vectors(of: Source, papers: int) -> NDArray[np.float32]:
-    """The vectors for the first papers, one per row (1.5 KB per technique)."""
+    """Returns the vectors for the first papers, one per row (1.5 KB per technique)."""
     rounds, rest = divmod(papers, len(of.papers))
     count = rounds * len(of.vectors) + sum(map(len, of.visible[:rest]))
     rows = np.empty((count, of.vectors.shape[1]), np.float32)
@@ -282,7 +282,7 @@ def _renamed(words: random.Random, of: Source, name: str) -> str:
 
 
 def _reworded(words: random.Random, of: Source, text: str) -> str:
-    """Text with a fraction `OTHER_WORDS` of its words replaced."""
+    """Replaces a fraction `OTHER_WORDS` of the words in a text."""
     parts, places = _parts(text)
     parts = parts[:]
     for _ in range(int(OTHER_WORDS * len(places))):
@@ -292,7 +292,7 @@ def _reworded(words: random.Random, of: Source, text: str) -> str:
 
 @functools.cache
 def _parts(text: str) -> tuple[list[str], list[int]]:
-    """Splits text into pieces. Returns the pieces, and the indices of the pieces that are words."""
+    """Splits text into pieces. Also returns the indices of the pieces that are words."""
     parts = _WORD.split(text)
     return parts, [place for place, part in enumerate(parts) if place % 2]
 

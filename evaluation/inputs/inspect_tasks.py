@@ -1,4 +1,4 @@
-"""Helpers for the Inspect tasks: parameters, papers cut to fit, a graph's tools, and logs."""
+"""Helps the Inspect tasks to check parameters, cut papers to fit, start a graph's tools and read logs."""
 
 import inspect
 import os
@@ -24,8 +24,8 @@ _SECTION = re.compile(r"^(?:#{1,3} |\\section\b)", re.MULTILINE)
 
 
 def given_path(text: str) -> Path:
-    """The absolute path for `text`, which may be relative to the shell's working folder. `inspect eval` changes to the
-    folder of the task's file, and only PWD still contains the original folder."""
+    """Returns the absolute path for `text`, which may be relative to the shell's working folder. `inspect eval` changes
+    to the folder of the task's file, and only PWD still contains the original folder."""
     path = Path(text).expanduser()
     if path.is_absolute() or path.exists():
         return path.absolute()
@@ -92,7 +92,7 @@ def graph_tools(kg: str, exclude: Path | None = None) -> ToolSource:
     """Returns the tools of a graph's server, which excludes the papers on a blacklist. The server neither asks a model
     nor opens other folders, because withheld material may be stored next to the benchmark."""
     given = {name: value for name, value in os.environ.items() if name.startswith(("XKG_", "NEO4J_"))}
-    given |= {"XKG_SERVE__ROOTS": os.pathsep, "XKG_LLM__MODEL": "none"}  # "" would mean the working folder
+    given |= {"XKG_SERVE__ROOTS": os.pathsep, "XKG_LLM__MODEL": "none"}  # "" would select the working folder
     return mcp_server_stdio(
         name="xkg",
         command=sys.executable,

@@ -31,7 +31,7 @@ def read_rows(path: Path, kind: type[V]) -> tuple[list[V], list[str]]:
 
 
 def first_error(error: ValidationError) -> str:
-    """The location and message of the first error, on one line."""
+    """Returns the location and message of the first error, on one line."""
     first = error.errors()[0]
     where = ".".join(map(str, first["loc"]))
     message = " ".join(first["msg"].split())[:200]
@@ -39,7 +39,8 @@ def first_error(error: ValidationError) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Returns the value in a JSON file. Raises `InputError` with the file's path."""
+    """Returns the value in a JSON file. Raises `InputError`, which names the file, if the file cannot be read or is not
+    JSON."""
     try:
         return json.loads(_read(path))
     except (ValueError, RecursionError) as error:
@@ -47,7 +48,8 @@ def read_json(path: Path) -> Any:
 
 
 def read_queries(path: Path) -> list[dict[str, Any]]:
-    """The search queries in a file of JSON lines, each with `id`, `kind`, `query` and `gold`. Raises `InputError`."""
+    """Returns the search queries in a file of JSON lines, each with `id`, `kind`, `query` and `gold`. Raises
+    `InputError`."""
     try:
         rows = [json.loads(line) for line in _read(path).splitlines() if line.strip()]
     except ValueError as error:

@@ -52,7 +52,7 @@ def read_runs(paths: Sequence[Path]) -> tuple[dict[str, list[float]], list[str]]
 
 
 def conditions(path: Path) -> dict[str, str]:
-    """The agent, models and graph recorded in a log; empty for a results file."""
+    """Returns the agent, models and graph recorded in a log, or nothing for a results file."""
     if path.suffix != ".eval":
         return {}
     ran = read_log(path, header_only=True).eval
@@ -67,7 +67,8 @@ def conditions(path: Path) -> dict[str, str]:
 
 
 def unequal(without: Sequence[dict[str, str]], with_graph: Sequence[dict[str, str]]) -> list[str]:
-    """One line for each difference between the two sides except the graph, and one for each log on the wrong side."""
+    """Returns one line for each difference between the two sides except the graph, and one for each log on the wrong
+    side."""
     found = []
     for name in ("agent", "model", "grader"):
         here, there = ({log[name] for log in logs if log} for logs in (without, with_graph))
@@ -80,7 +81,7 @@ def unequal(without: Sequence[dict[str, str]], with_graph: Sequence[dict[str, st
 
 
 def read_labels(path: Path | None) -> Labels:
-    """The labels, keyed by paper. Raises `InputError` for a file with a different structure."""
+    """Returns the labels, keyed by paper. Raises `InputError` for a file with a different structure."""
     try:
         return {} if path is None else TypeAdapter(Labels).validate_python(read_json(path))
     except ValidationError as error:

@@ -25,7 +25,7 @@ _LONGEST = 400_000
 
 @metric
 def unusable() -> Metric:
-    """The number of leaves in all samples for which the judge returned no usable verdict. Such leaves count as not
+    """Counts the leaves in all samples for which the judge returned no usable verdict. Such leaves are treated as not
     met."""
 
     def count(scores: list[SampleScore]) -> float:

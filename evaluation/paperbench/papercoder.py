@@ -1,4 +1,4 @@
-"""PaperCoder's fixed workflow (arXiv 2504.17192): plan, analyse each file, write each file.
+"""Runs PaperCoder's fixed workflow (arXiv 2504.17192): plan, analyse each file, write each file.
 
 If there is a graph, the planning view is added to the paper for planning, and the implementation view is added for
 analysing and writing, as in the published study."""
@@ -109,7 +109,7 @@ def read_files(answer: str, problems: list[str]) -> list[tuple[str, str]]:
 
 
 def read_code(answer: str) -> str | None:
-    """The longest block between ``` lines, or None if there is no block."""
+    """Returns the longest block between ``` lines, or None if there is no block."""
     blocks = [block for block in _FENCE.findall(answer) if block.strip()]
     return max(blocks, key=len) + "\n" if blocks else None
 

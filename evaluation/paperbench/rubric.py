@@ -1,4 +1,4 @@
-"""Weighted rubric trees in PaperBench's format (arXiv 2504.01848, section 2.2).
+"""Reads and scores weighted rubric trees in PaperBench's format (arXiv 2504.01848, section 2.2).
 
 A rubric is a JSON object {id, requirements, weight, sub_tasks, task_category}. Only leaves are judged. The score of any
 other node is the weighted mean of its sub-tasks' scores. `only` keeps the leaves in one category."""
@@ -22,7 +22,8 @@ CATEGORIES: tuple[Category, ...] = (CODE_DEVELOPMENT, "Code Execution", "Result 
 
 
 class RubricNode(BaseModel):
-    """A requirement. Leaves must have a `category`. `weight` is relative to the weights of the node's siblings."""
+    """A requirement in a rubric tree. Leaves must have a `category`. `weight` is relative to the weights of the node's
+    siblings."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -49,8 +50,8 @@ class RubricNode(BaseModel):
 
 
 class RubricScore(Value):
-    """`score` is the score of the whole tree (0 to 1), and `by_category` contains the scores for each category's leaves
-    alone. `unjudged` leaves have no verdict and count as not met."""
+    """Contains the scores of a tree. `score` is the score of the whole tree (0 to 1), and `by_category` contains the
+    scores for each category's leaves alone. `unjudged` lists the leaves without a verdict, which count as not met."""
 
     score: float
     by_category: dict[str, float]
@@ -59,7 +60,7 @@ class RubricScore(Value):
 
 
 def read_rubric(path: Path) -> RubricNode:
-    """The rubric tree in a file. A number is appended to duplicate node ids, because published rubrics repeat the ids
+    """Reads the rubric tree in a file. Appends a number to duplicate node ids, because published rubrics repeat the ids
     of leaves that are judged separately. Raises `InputError` with the file, the node and the error."""
     try:
         return _renamed(RubricNode.model_validate(read_json(path)), Counter())

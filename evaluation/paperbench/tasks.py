@@ -1,6 +1,6 @@
-"""Agents that replicate papers, as Inspect tasks:
+r"""Runs agents that replicate papers, as Inspect tasks:
 
-    inspect eval evaluation/paperbench/tasks.py@react_agent --model openai/… --model-role grader=openai/… \\
+    inspect eval evaluation/paperbench/tasks.py@react_agent --model openai/… --model-role grader=openai/… \
         -T tasks=evaluation/paperbench/example -T kg=storage/default
 
     react_agent        a ReAct agent that ends when it submits
@@ -94,7 +94,7 @@ def _task(
 
 
 def sample(folder: Path, paper_tokens: int, contexts: Path | None = None) -> Sample:
-    """The sample for a task folder. Raises `InputError` if its rubric is unusable or its context is missing."""
+    """Returns the sample for a task folder. Raises `InputError` if its rubric is unusable or its context is missing."""
     rubric = folder / "rubric.json"
     read_rubric(rubric)
     paper, cut = cut_paper((folder / "paper.md").read_text(encoding="utf-8", errors="replace"), paper_tokens)
@@ -115,7 +115,7 @@ def _title(paper: str) -> str:
 
 @solver
 def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
-    """An agent with a separate graph server for each sample, because each sample has a separate blacklist."""
+    """Creates an agent with a separate graph server for each sample, because each sample has a separate blacklist."""
     kg_path = given_path(kg) if kg else None
     if kg_path is not None:
         check_graph(kg_path)
@@ -136,12 +136,12 @@ def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
 
 
 async def _next_step(state: AgentState) -> bool | str:
-    """Always continues. An agent that has stopped calling tools is asked for the next step."""
+    """Continues in all cases. An agent that has stopped calling tools is asked for the next step."""
     return True if state.output.message.tool_calls else _GO_ON
 
 
 def _blacklist(metadata: dict[str, str], folder: Path) -> Path:
-    """A task's blacklist, including the paper itself."""
+    """Returns a task's blacklist, with the paper itself added."""
     blacklist = folder / "blacklist.txt"
     listed = Path(metadata["blacklist"]).read_text(encoding="utf-8", errors="replace").rstrip()
     own = f"\ntitle: {metadata['title']}" if metadata["title"] else ""

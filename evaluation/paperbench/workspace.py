@@ -12,13 +12,13 @@ _SHOWN = 60_000
 
 
 class Submission(StoreModel):
-    """The text of each file, keyed by relative path."""
+    """Maps the relative path of each file to its text."""
 
     files: dict[str, str] = Field(default_factory=dict)
 
 
 def submitted() -> dict[str, str]:
-    """The running sample's files, keyed by path."""
+    """Returns the running sample's files, keyed by path."""
     return dict(sorted(store_as(Submission).files.items()))
 
 
@@ -100,5 +100,5 @@ def list_files() -> Tool:
 
 
 def tools() -> list[Tool]:
-    """The three tools for working on a submission."""
+    """Returns the three tools for working on a submission."""
     return [write_file(), read_file(), list_files()]

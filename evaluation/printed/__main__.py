@@ -1,9 +1,9 @@
-r"""Compares LaTeX papers as parsed by xkg with TeX's printed output: `python -m evaluation.printed`, or `make
+"""Compares LaTeX papers as parsed by xkg with TeX's printed output: `python -m evaluation.printed`, or `make
 fuzz-papers`.
 
 A grammar generates papers (environments, conditions, inputs, encodings) in which every sentence contains a unique word.
 `pdflatex` and `pdftotext` (Debian: `texlive-latex-extra texlive-plain-generic texlive-science lmodern poppler-utils`)
-show which words are printed; the passages and headings of the parsed paper show which words are parsed. A word is
+show which words are printed. The passages and headings of the parsed paper show which words are parsed. A word is
 `extra` if it is parsed but not printed, and `missing` if it is printed but not parsed. Contents of floats other than
 captions, tables and algorithms may be missing. A paper agrees if it has no extra or missing words. --keep specifies a
 folder for papers that do not agree. Papers that TeX rejects are skipped."""
@@ -21,11 +21,11 @@ from xkg.build.guided.reading.passages import read_passages
 from xkg.build.paper.read import parse_paper
 
 _WORD = re.compile(r"z[qx][bcdegkmnoprstuvw]{4}[^\W\d_]?z")
-_LONGEST_RUN = 60  # seconds
+_LONGEST_RUN = 60
 
 
 def printed(folder: Path) -> set[str] | None:
-    """The words that TeX prints, or None if it rejects the paper."""
+    """Returns the words that TeX prints, or None if it rejects the paper."""
     command = ["pdflatex", "-interaction=nonstopmode", "-no-shell-escape", "-output-directory=out", "main.tex"]
     for each in folder.rglob("*.tex"):
         (folder / "out" / each.relative_to(folder)).parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def printed(folder: Path) -> set[str] | None:
 
 
 def read(folder: Path) -> set[str]:
-    """The words in the parsed paper."""
+    """Returns the words in the parsed paper."""
     document = parse_paper(folder)
     texts = [document.title, document.abstract, *(p.text for p in read_passages(document).listed)]
     texts += [section.title for section in document.walk()]
@@ -57,7 +57,7 @@ def write(made: Paper, folder: Path) -> None:
 
 
 def compared(shown: set[str], found: set[str]) -> tuple[set[str], set[str]]:
-    """The words that are parsed but not printed, and the words that are printed but not parsed."""
+    """Returns the words that are parsed but not printed, and the words that are printed but not parsed."""
     return found - shown, {word for word in shown - found if word.startswith("zq")}
 
 

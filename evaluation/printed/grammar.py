@@ -27,7 +27,7 @@ After the end, %s.
 
 
 def _patterns(text: str) -> tuple[str, ...]:
-    """The patterns in a table: `;;` separates two patterns, and `¶` is a line break inside a pattern."""
+    """Splits a table into patterns. `;;` separates two patterns, and `¶` is a line break inside a pattern."""
     return tuple(each.strip(" ").replace("¶", "\n") for each in text.strip().replace("\n", ";;").split(";;"))
 
 
@@ -36,7 +36,7 @@ The %s is here. ;; We see %s and go on. ;; All of %s, % and not %s¶as it stands
 Here\footnote{A note on %s.} is %s. ;; It is $x = \text{%s}$ in all. ;; \textbf{%s} and {\itshape %s} are two.
 %% %s¶The %s stays. ;; The % \iffalse¶%s is \textcolor{red}{%s}.
 """)
-# Settings, each with alternatives separated by `||`.
+# Each setting lists its alternatives, separated by `||`.
 _PREAMBLE = _patterns(r"""
 \newif\iflong || \newif\iflong\longtrue || \newif\iflong\longfalse
 \newif\ifshort || \newif\ifshort \shorttrue ;; \newif\iflate
@@ -94,7 +94,7 @@ _USES = (r"%n", r"%n{}", "", r"\let%nc%n %nc", r"{\bfseries %n}")
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper's files, keyed by path (`main.tex` is the main file), and the constructs around each of its words."""
+    """Maps each file's path to its text (`main.tex` is the main file), and each word to the constructs around it."""
 
     files: dict[str, bytes]
     constructs: dict[str, tuple[str, ...]]
@@ -112,7 +112,7 @@ class Writer:
 
     @property
     def enclosed(self) -> bool:
-        """Whether the current text is in an argument or a box, which do not allow verbatim text or floats."""
+        """Returns whether the current text is in an argument or a box, which do not allow verbatim text or floats."""
         return any("{…" in each or each in ("environments", "floats") or "dropped" in each for each in self.within)
 
     def one(self, *options: str) -> str:
@@ -186,7 +186,7 @@ def lists(w: Writer, depth: int) -> str:
 
 
 def floats(w: Writer, depth: int) -> str:
-    """A figure with text, a table or an algorithm, each with a caption."""
+    """Returns a figure with text, a table or an algorithm, each with a caption."""
     return lists(w, depth) if w.enclosed else w.filled(w.one(*_FLOATS))
 
 
@@ -204,7 +204,7 @@ def inputs(w: Writer, depth: int) -> str:
     """Returns text in a separate file. TeX may skip part of the file."""
     name, folder = f"part{len(w.files)}", w.one("", "", "sections/", "deep/er/")
     path = f"{folder}{name}"
-    w.files[f"{path}.tex"] = ""  # reserves the path
+    w.files[f"{path}.tex"] = ""  # this reserves the path
     w.files[f"{path}.tex"] = w.text(depth) + w.filled(w.one("", "", "\n\\endinput\nThe %s is beyond.", "\n% %s")) + "\n"
     forms = [form.replace("%p", path) for form in _INPUTS]
     forms += [f"\\import{{{folder}}}{{{name}}}"] if folder else []
@@ -213,7 +213,7 @@ def inputs(w: Writer, depth: int) -> str:
 
 
 def macros(w: Writer, depth: int) -> str:
-    """Text in a macro that is used at most once."""
+    """Returns text in a macro that is used at most once."""
     del depth
     name = "\\saved" + "".join(_LETTERS[int(digit)] for digit in str(len(w.constructs)))
     return w.filled(f"{w.one(*_SAVED)}\n{w.one(*_USES)}").replace("%n", name)
@@ -226,7 +226,7 @@ BLOCKS: Sequence[Callable[[Writer, int], str]] = (
 
 
 def paper(seed: int) -> Paper:
-    """The paper generated from a seed."""
+    """Returns the paper generated from a seed."""
     random = Random(seed)
     encoding = random.choice(["utf-8", "utf-8", *_ENCODINGS])
     option, accents = _ENCODINGS[encoding]

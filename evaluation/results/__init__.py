@@ -1,2 +1,2 @@
-"""A measurement's results as JSON and as a table, and their comparison with an earlier run. Apart from `xkg`, this
+"""Writes a measurement's results as JSON and as a table, and compares them with an earlier run. Apart from `xkg`, this
 package imports nothing from this project."""

@@ -1,11 +1,11 @@
-"""A measurement's results, as a JSON file.
+"""Reads and writes a measurement's results as a JSON file.
 
     {"measure": "executability", "made_at": "2026-11-22T17:00:00+00:00", "version": "0.3.0", "about": {"graph": "…"},
      "figures": [{"name": "executed now", "value": 0.71, "low": 0.6, "high": 0.8, "count": 309, "unit": "share",
                   "source": "counted", "published": "52.38 % → 100 %"}],
      "scores": {"executed now": {"<code id>": 1.0}}, "problems": ["gold.json: line 3: …"]}
 
-`scores` contain one number per item, so that a later run can be compared item by item (`statistics.py`). `source` says
+`scores` contains one number per item, so that a later run can be compared item by item (`statistics.py`). `source` says
 where a judgement comes from: a counting program, human labels, or the judging model."""
 
 import math
@@ -28,7 +28,7 @@ Unit = Literal["share", "number", "dollars", "count"]
 
 
 class Figure(Value):
-    """One number with its 95% interval (None if there is no interval). If nothing was measured, `value` is None and
+    """A number with its 95% interval (None if there is no interval). If nothing was measured, `value` is None and
     `note` says why. `count` is the number of items. `published` is the value reported in a publication."""
 
     name: str
@@ -58,8 +58,8 @@ class Results(Value):
 
 
 def commit() -> str:
-    """The commit of the clone that runs the measurement, with a mark if files differ from the commit. '' outside a
-    clone."""
+    """Returns the commit of the clone that runs the measurement, with a mark if files differ from the commit. Returns
+    '' outside a clone."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     try:
         done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=20)

@@ -43,8 +43,8 @@ def interval(scores: Mapping[str, float], group_of: Callable[[str], str] = paper
 
 
 def share_interval(scores: Mapping[str, float]) -> Bounds:
-    """Like `interval`, for scores in 0..1. If all scores are 0 or all are 1, resampling shows no spread, so the exact
-    interval by Clopper and Pearson (1934) is returned, with the number of papers as trials."""
+    """Returns the 95% interval for scores from 0 to 1. If all scores are 0 or all are 1, resampling shows no spread.
+    The exact interval by Clopper and Pearson (1934) is then returned, with the number of papers as trials."""
     low, high = interval(scores)
     if low is None or low != high or low not in (0.0, 1.0):
         return low, high
@@ -54,9 +54,9 @@ def share_interval(scores: Mapping[str, float]) -> Bounds:
 
 
 class Comparison(Value):
-    """`items` and `papers` count what was measured in both runs; `only_before` and `only_now` count items that were
-    measured in only one run. `before`, `now` and `difference` are means over the common items. Values are None if they
-    cannot be computed because there are too few scores or all scores are equal."""
+    """Compares one score between two runs. `items` and `papers` count the items and papers measured in both runs.
+    `only_before` and `only_now` count the items measured in one run only. `before`, `now` and `difference` are means
+    over the common items. A value is None if there are too few scores or all scores are equal."""
 
     score: str
     items: int
@@ -76,7 +76,6 @@ class Comparison(Value):
 def paired(
     score: str, before: Mapping[str, float], now: Mapping[str, float], group_of: Callable[[str], str] = paper_of
 ) -> Comparison:
-    """Compares one score between two runs."""
     both = sorted(before.keys() & now.keys())
     differences = {item: now[item] - before[item] for item in both}
     sums, counts = _by_group(differences, group_of)
@@ -105,7 +104,7 @@ def paired(
 def _by_group(
     scores: Mapping[str, float], group_of: Callable[[str], str]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The sum and the number of scores for each group, in item order."""
+    """Returns the sum and the number of scores for each group, in item order."""
     groups: dict[str, list[float]] = {}
     for item in sorted(scores):
         groups.setdefault(group_of(item), []).append(scores[item])
@@ -126,5 +125,5 @@ def _permutation(sums: NDArray[np.float64]) -> float:
 
 def _t_test(means: NDArray[np.float64]) -> float:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # nearly equal differences give a valid result
+        warnings.simplefilter("ignore", RuntimeWarning)  # the results are also valid for nearly equal differences
         return float(stats.ttest_1samp(means, 0.0).pvalue)

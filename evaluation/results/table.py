@@ -35,7 +35,7 @@ def conclude(
 
 
 def read_earlier(path: Path | None, measure: str) -> Results | None:
-    """The results of an earlier run, or None if `path` is None. Raises `InputError`."""
+    """Returns the results of an earlier run, or None if `path` is None. Raises `InputError`."""
     return None if path is None else read(path, measure)
 
 
@@ -83,7 +83,7 @@ DIFFERENCE = ("difference", "95 % interval", "d_z", "p")
 
 
 def difference(row: Comparison) -> tuple[str, ...]:
-    """The cells for the columns in `DIFFERENCE`."""
+    """Returns the cells for the columns in `DIFFERENCE`."""
     spread = "" if row.low is None or row.high is None else f"{row.low:+.3f} to {row.high:+.3f}"
     mean = "" if row.difference is None else f"{row.difference:+.3f}"
     return mean, spread, number(row.effect, "number"), number(row.p_permutation, "number")
@@ -99,7 +99,7 @@ def mean_with_interval(values: Sequence[float], form: str = ".2f") -> str:
 
 
 def number(value: float | None, unit: str) -> str:
-    """A value with its unit; '-' for None."""
+    """Formats a value with its unit, or None as '-'."""
     if value is None:
         return "-"
     match unit:

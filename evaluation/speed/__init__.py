@@ -1,2 +1,2 @@
-"""Measures speed, memory and size, each alongside a floor, a peer or a budget from the same run: `python -m
+"""Measures speed, memory and size, and compares each with a floor, a peer or a budget from the same run: `python -m
 evaluation.speed[.NAME]`."""

@@ -1,4 +1,4 @@
-"""Measures speed and memory in one table, with each figure alongside its floor or budget from the same run.
+"""Prints speed and memory in one table, and compares each figure with its floor or budget from the same run.
 
     python -m evaluation.speed [--rounds N] [--calls N]
 
@@ -38,7 +38,7 @@ Seconds = dict[str, float]
 
 
 class Figure(NamedTuple):
-    """One row: `value` in `unit`, the value's floor or budget, and the whole process's CPU seconds and peak memory
+    """A row of the table: `value` in `unit`, its floor or budget, and the whole process's CPU seconds and peak memory
     (None if unknown). On a busy machine, CPU seconds are more reliable than the clock."""
 
     name: str
@@ -156,8 +156,8 @@ def _counted_embedding() -> list[float]:
 
 
 def run(part: str, kg: Path) -> Seconds:
-    """Returns a part's measurements from a new process, plus the process's total seconds (`process`), `memory_mb` and
-    `cpu`."""
+    """Runs a part in a new process. Returns its measurements and the process's total seconds (`process`), `memory_mb`
+    and `cpu`."""
     started = time.perf_counter()
     ran = subprocess.run(
         [sys.executable, "-m", "evaluation.speed", "--part", part, "--kg", str(kg)], stdout=subprocess.PIPE, check=True

@@ -1,12 +1,12 @@
-"""Measures batches of small papers: one process compared with two, a second run over an unchanged list, and publishing
-into a large graph.
+"""Measures batches of small papers. Compares one process with two, and times a second run over an unchanged list and
+publishing into a large graph.
 
     python -m evaluation.speed.batches [--papers 200] [--graph 1000] [--small 20]
 
 Papers are short, as in real batches (`evaluation.generated.short_papers`), and their code is imported in the sandbox.
 The papers are built without a model or packages, with one thread per job in all arms. Each arm begins with an empty
 graph. One job uses part of both cores, because the job's sandbox and publishing run in parallel. One job is therefore
-measured both on two cores and bound to one core. Use only the ratios from a single run on an idle machine; the load
+measured both on two cores and bound to one core. Use only the ratios from a single run on an idle machine. The load
 average is also printed."""
 
 import contextlib
@@ -48,8 +48,8 @@ finally:
 
 
 class Ran(NamedTuple):
-    """Wall and CPU seconds for a command with all its processes, the CPU seconds of the main process, which publishes,
-    and the peak memory in MB of the largest process so far."""
+    """Contains the wall and CPU seconds for a command with all its processes. Also contains the CPU seconds of the main
+    process, which publishes, and the peak memory in MB of the largest process so far."""
 
     seconds: float
     processor: float
@@ -108,8 +108,6 @@ def publish_one(folder: Path, papers: int) -> tuple[float, float]:
 
 
 class Arms(NamedTuple):
-    """The resource usage of each arm."""
-
     small: Ran
     bound: Ran
     one: Ran

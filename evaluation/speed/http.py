@@ -40,7 +40,8 @@ START_SECONDS = 60.0
 
 
 class Load(NamedTuple):
-    """Requests per second, and the server's CPU seconds per request, which are more reliable on a busy machine."""
+    """Contains the requests per second, and the server's CPU seconds per request, which are more reliable on a busy
+    machine."""
 
     a_second: float
     cpu: float
@@ -58,7 +59,7 @@ class Server(NamedTuple):
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_mb(self) -> float:
-        """The proportional set size of all the server's processes in MB. Pages that workers share count once."""
+        """Returns the proportional set size of all the server's processes in MB. Pages shared by workers count once."""
         kilobytes = 0
         for pid in self.pids:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()

@@ -54,7 +54,7 @@ def _installed(wheel: Path, extras: str, folder: Path) -> Path:
 
 
 def _sizes(packages: Path) -> dict[str, int]:
-    """Bytes per package, largest first."""
+    """Returns the bytes per package, largest first."""
     sizes = {str(package.name): sum(_file_sizes(package)) for package in distributions(path=[str(packages)])}
     sizes[WEIGHTS] = sum(file.stat().st_size for file in minilm().iterdir())
     return dict(sorted(sizes.items(), key=lambda item: -item[1]))

@@ -40,7 +40,7 @@ def ours(kg: Path) -> tuple[str, ...]:
 
 
 class Pipe:
-    """A server process with a line-based protocol."""
+    """Runs a server with a line-based protocol."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.started = time.perf_counter()
@@ -54,7 +54,7 @@ class Pipe:
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def call(self, tool: str, arguments: dict[str, Any]) -> float:
-        """Seconds from the call to its answer. Exits the program if the answer is an error."""
+        """Returns the seconds from the call to its answer. Exits the program if the answer is an error."""
         start = time.perf_counter()
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         seconds = time.perf_counter() - start
@@ -78,7 +78,7 @@ class Pipe:
                 return result
 
     def cpu_seconds(self) -> float:
-        """CPU seconds used by the server's process so far."""
+        """Returns the CPU seconds used by the server's process so far."""
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -127,7 +127,7 @@ def starts(kg: Path, rounds: int) -> dict[str, list[float]]:
 
 
 def warm_calls(kg: Path, calls: int) -> tuple[dict[str, list[float]], float]:
-    """Seconds for each call, keyed by name, and the server's peak memory in MB."""
+    """Returns the seconds for each call, keyed by name, and the server's peak memory in MB."""
     warm: dict[str, list[float]] = {"one query embedding": embedding_seconds(calls)}
     memory = 0.0
     for name, command, tool, argument in (

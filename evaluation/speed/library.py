@@ -1,4 +1,4 @@
-"""Measures pushing and pulling one paper in a library of many papers, and pulling many papers compared with rsync and
+"""Measures pushing and pulling one paper in a library of many papers. Also compares pulling many papers with rsync and
 import.
 
     python -m evaluation.speed.library [--papers 10000] [--whole 1000] [--rounds 3]
@@ -50,7 +50,7 @@ _WHOLE = "Generated whole"
 
 
 class Took(NamedTuple):
-    """Wall seconds, and CPU seconds used by this process and the programs that it ran."""
+    """Contains wall seconds, and the CPU seconds used by this process and the programs that it ran."""
 
     wall: float
     processor: float
@@ -161,7 +161,8 @@ def seconds(work: Callable[[], object]) -> Took:
 
 @contextmanager
 def served(library: Path) -> Iterator[tuple[str, list[tuple[str, int]]]]:
-    """The address of a web server that serves a folder, and each requested path with its size in bytes."""
+    """Yields the address of a web server that serves a folder. Also yields each requested path with its size in
+    bytes."""
     asked: list[tuple[str, int]] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):

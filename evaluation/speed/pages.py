@@ -2,10 +2,10 @@
 
     python -m evaluation.speed.pages --kg DIR [--rounds 5]
 
-DIR is any graph; `python -m evaluation.generated.perturbed_graph --folder DIR --techniques 100000` creates one. Pages
+DIR is any graph. `python -m evaluation.generated.perturbed_graph --folder DIR --techniques 100000` creates one. Pages
 that a graph does not have, such as a second page of papers, are left out and listed. A separate server is started,
 Chromium opens each page with an empty cache, and every figure comes from the browser's own clock. First contentful
-paint is timed from the start of navigation; an interaction is timed from the key or click event to the paint of its
+paint is timed from the start of navigation. An interaction is timed from the key or click event to the paint of its
 result. The output also contains the server's CPU milliseconds for the answer. The same figures for a page and a key
 that request nothing show the cost of browser and machine alone."""
 
@@ -53,7 +53,7 @@ _ACTED = "() => Number(sessionStorage.getItem('acted'))"
 
 
 class Timed(NamedTuple):
-    """Milliseconds for each round, the server's CPU milliseconds per round, and the target."""
+    """Contains the milliseconds for each round, the server's CPU milliseconds per round, and the target."""
 
     name: str
     values: Sequence[float]
@@ -62,7 +62,8 @@ class Timed(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """A paper in the graph, one of its techniques with code, words from the title, and words from the definition."""
+    """Contains a paper in the graph, one of its techniques with code, words from the title, and words from the
+    definition."""
 
     paper: str
     technique: str
@@ -71,7 +72,7 @@ class Examples(NamedTuple):
 
 
 def examples(folder: Path) -> Examples | None:
-    """Examples from the paper with the most code; None if no paper has a technique."""
+    """Returns examples from the paper with the most code, or None if no paper has a technique."""
     store = EmbeddedStore(folder, _nothing)
     try:
         with store.snapshot() as snapshot:
@@ -93,7 +94,7 @@ def _nothing() -> Embedder:
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The address of a separate server."""
+    """Yields the address of a separate server."""
     command = [sys.executable, "-c", _OURS, "--kg", str(folder), "explore", "--no-browser"]
     environment = {**os.environ, "XKG_SERVE__HTTP__PER_MINUTE": "0", "XKG_LLM__MODEL": "none"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -107,7 +108,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def first_paint(browser: Browser, address: str) -> tuple[float, float]:
-    """Milliseconds to the first contentful paint with an empty cache, and the server's CPU milliseconds."""
+    """Returns the milliseconds to the first contentful paint with an empty cache, and the server's CPU milliseconds."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     try:
         page = context.new_page()
@@ -120,14 +121,16 @@ def first_paint(browser: Browser, address: str) -> tuple[float, float]:
 
 
 def within_page(page: Page, act: Callable[[], None], selector: str) -> float:
-    """Milliseconds from an action's key or click to the paint after an element that matches this selector appears."""
+    """Returns the milliseconds from an action's key or click to the paint after an element that matches this selector
+    appears."""
     page.evaluate(_WATCH, selector)
     act()
     return float(page.evaluate("() => window.shownAt")) - float(page.evaluate(_ACTED))
 
 
 def to_page(page: Page, act: Callable[[], None], address: str) -> float:
-    """Milliseconds from an action's key or click to the first contentful paint of the page that it opens."""
+    """Returns the milliseconds from an action's key or click to the first contentful paint of the page that it
+    opens."""
     act()
     page.wait_for_url(address)
     return float(page.evaluate(_ARRIVED)) - float(page.evaluate(_ACTED))

@@ -3,14 +3,14 @@ embedding of that text.
 
     python -m evaluation.speed.search_cost --kg DIR [--calls N] [--seconds S] [--clients N]
 
-The embedding uses the published 32-bit weights; a search embeds its query with 8-bit weights.
+The floor embeds with the published 32-bit weights. A search embeds its query with 8-bit weights.
 
-Over stdio, each text is echoed, embedded (in this process, with as many threads as the server uses) and searched for in
-turn, so that machine load affects all three calls. Each figure is a median. The ratio is the time for a search divided
-by the time for echo and embedding. Short questions have about twelve words; long questions are a technique's name and
-definition. No question is asked twice, except for the repeated questions. Over HTTP, the floor is a bare server that
-embeds the text that it echoes. The servers are loaded in turn, in rounds. CPU time is also shown, since it is more
-reliable on a busy machine."""
+Over stdio, each text is echoed, embedded and searched for in turn, so that machine load affects all three calls. Texts
+are embedded in this process, with as many threads as the server uses. Each figure is a median. The ratio is the time
+for a search divided by the time for echo and embedding. Short questions have about twelve words. Long questions are a
+technique's name and definition. No question is asked twice, except for the repeated questions. Over HTTP, the floor is
+a bare server that embeds the text that it echoes. The servers are loaded in turn, in rounds. CPU time is also shown,
+since it is more reliable on a busy machine."""
 
 import asyncio
 import os
@@ -48,16 +48,14 @@ EMBEDDING = http.BARE.replace(
 
 
 class Cost(NamedTuple):
-    """Wall and CPU seconds for one call."""
-
     seconds: float
     cpu: float
 
 
 def questions(snapshot: EmbeddedSnapshot) -> tuple[list[str], list[str]]:
     """Returns short and long questions. All questions differ, and there are enough for a load test. Short questions are
-    the first words of definitions, each with a word from another definition; long questions are definitions with their
-    own names, then with the names of other techniques."""
+    the first words of definitions, each with a word from another definition. Long questions are definitions with their
+    own names, followed by definitions with the names of other techniques."""
     ids = [technique for paper in snapshot.paper_ids() for technique in snapshot.technique_ids(paper)]
     views = [view for view in snapshot.techniques(ids[:MOST]) if view.technique.definition]
     random.Random(0).shuffle(views)
@@ -87,7 +85,7 @@ def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]
             server.call(SEARCH, {"query": text})
         costs: dict[str, list[Cost]] = {name: [] for name in ways}
         before = {name: cpu() for name, (_, cpu) in ways.items()}
-        mine = 0.0  # CPU seconds used by this process, except for embeddings
+        mine = 0.0  # counts the CPU seconds used by this process, except for embeddings
         for text in texts:
             for name, (act, _) in ways.items():
                 own, started = time.process_time(), time.perf_counter()

@@ -1,10 +1,10 @@
-"""Measures how fast a large graph is searched, by comparing a search with the search's parts in one process. Also
-measures the recall of the graph's vector index.
+"""Measures how fast a large graph is searched, by comparing a search with its parts in one process. Also measures the
+recall of the graph's vector index.
 
     python -m evaluation.speed.search_parts --kg DIR
     python -m evaluation.speed.search_parts --folder DIR [--from GRAPHS] [--techniques 1000000]
 
-DIR is a graph of perturbed techniques (`evaluation.generated.perturbed_graph`), which is created if it does not exist.
+`--folder` creates a graph of perturbed techniques (`evaluation.generated.perturbed_graph`) if DIR does not exist.
 Recall@10 is relative to exact search. CPU time is also shown, since it is more reliable on a busy machine. Questions
 have about twelve words. `evaluation.speed.search_cost` measures the same graph over stdio and HTTP."""
 
@@ -41,7 +41,7 @@ GOAL = 1.2
 
 
 class Timed(NamedTuple):
-    """Wall seconds for each call, and CPU seconds per call."""
+    """Contains the wall seconds for each call, and the CPU seconds per call."""
 
     name: str
     seconds: list[float]
@@ -49,7 +49,7 @@ class Timed(NamedTuple):
 
 
 def draw_questions(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, calls: int) -> tuple[str, ...]:
-    """The first words of definitions drawn from the whole graph, each followed by the last word of another
+    """Returns the first words of definitions drawn from the whole graph, each followed by the last word of another
     definition."""
     near = {hit.id for text in ("learning", "sampling", "model") for hit in snapshot.find_text(text, 4 * calls)}
     vector = embedder.embed(["objective"])[0]
@@ -79,7 +79,7 @@ def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequenc
         timed(f"one BM25 search, {DEPTH} hits", lambda: snapshot.text_index().search(question, DEPTH))
         timed(f"one FAISS search, {DEPTH} hits", lambda: snapshot.vector_index().search(vector, DEPTH))
 
-    for question in questions[:block]:  # warm-up: a first search loads the indexes
+    for question in questions[:block]:  # warm up, because a first search loads the indexes
         in_turn(question)
         search(snapshot, embedder.encode, question)
     took.clear()
@@ -125,7 +125,7 @@ def main(
     if folder is not None and not (folder / "CURRENT").exists():
         making = [sys.executable, "-m", "evaluation.generated.perturbed_graph", "--folder", str(folder)]
         making += ["--techniques", str(techniques)] + (["--from", str(graphs)] if graphs else [])
-        subprocess.run(making, check=True)  # a separate process, whose memory is freed when it ends
+        subprocess.run(making, check=True)  # use a separate process, whose memory is freed when it ends
     kg = kg or folder
     if kg is None:
         raise InputError("pass --kg or --folder")

@@ -2,7 +2,7 @@
 
     python -m evaluation.speed.stores [--papers 5000] [--rounds 20]
 
-Each paper has twenty techniques with 2 KB of code: 5,000 papers have 100,000 techniques, 200,000 hierarchy and code
+Each paper has twenty techniques with 2 KB of code. 5,000 papers have 100,000 techniques, 200,000 hierarchy and code
 edges, and as many place edges. `scripts/neo4j-dev` starts a Neo4j server with a small memory limit for the run. Vectors
 are random rather than embedded, because only the stores are timed. Short calls are repeated `--rounds` times."""
 
@@ -52,8 +52,8 @@ TREE = (
 
 
 class Column(dict[str, str]):
-    """Figures, keyed by name. Each figure is printed as soon as it is measured, because a run takes a quarter of an
-    hour."""
+    """Contains figures, keyed by name. Each figure is printed as soon as it is measured, because a run takes a quarter
+    of an hour."""
 
     def __setitem__(self, name: str, figure: str) -> None:
         print(f"{name}: {figure}", file=sys.stderr, flush=True)
@@ -75,7 +75,7 @@ def main(*, papers: int = 5000, rounds: int = 20) -> None:
 
 
 def measured(engine: Engine, settings: Settings, papers: int, rounds: int) -> Column:
-    """One column of the table."""
+    """Measures one column of the table."""
     found = Column()
     with opened(settings) as store:
         started = time.perf_counter()
@@ -108,7 +108,7 @@ def measured(engine: Engine, settings: Settings, papers: int, rounds: int) -> Co
 
 
 def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> Column:
-    """Measures upserts, and the time until another server's indexes have caught up."""
+    """Measures upserts, and the time until another server's indexes are up to date."""
     found = Column()
     editions = iter(range(1, 10_000))
     found["upsert of a paper with 20 techniques"] = _ms(

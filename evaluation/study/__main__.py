@@ -1,13 +1,13 @@
-"""Ablations of the graph with any score that a command prints:
+"""Ablates the graph, and measures the effect by a score that a command prints:
 
     python -m evaluation.study --kg DIR --paper ID --runs 3 --out FOLDER -- COMMAND…
 
-The variants follow the published study: the full graph; the graph without paper, code or technique nodes; the graph
-with raw, rewritten or verified code; and no graph. For each variant and paper, both views are written to FOLDER, then
-the command runs `--runs` times. In the command's arguments, {planning} and {implementation} are replaced with these
-files, {folder} with their folder, and {paper}, {variant} and {run} with their values. The environment contains the same
-values in XKG_STUDY_PLANNING and so on. The score is the last printed line that is a number or a JSON object with
-`score`. Finished runs are stored in FOLDER and reused as long as the command and the context are unchanged.
+The variants follow the published study. They are the full graph, the graph without paper, code or technique nodes, the
+graph with raw, rewritten or verified code, and no graph. For each variant and paper, both views are written to FOLDER,
+then the command runs `--runs` times. In the command's arguments, {planning} and {implementation} are replaced with
+these files, {folder} with their folder, and {paper}, {variant} and {run} with their values. The environment contains
+the same values in XKG_STUDY_PLANNING and so on. The score is the last printed line that is a number or a JSON object
+with `score`. Finished runs are stored in FOLDER and reused as long as the command and the context are unchanged.
 
 A failed run is counted but has no score. Differences from the full graph are computed between runs of the same paper
 with the same number. Intervals and tests are over papers (`evaluation/results/statistics.py`). In a study of one paper,
@@ -37,8 +37,8 @@ from xkg.serve.context.parts import CodeForm, Kind
 
 @dataclass(frozen=True)
 class Variant:
-    """The contents of a prompt: the kinds of nodes in the prompt, and the form of the nodes' code. Without kinds, the
-    context is empty."""
+    """Selects the contents of a prompt: the kinds of nodes, and the form of the nodes' code. Without kinds, the context
+    is empty."""
 
     name: str
     include: tuple[Kind, ...] = KINDS

@@ -21,8 +21,8 @@ _LARGEST_OUTPUT = 16 * 1024 * 1024
 
 
 class Run(Value):
-    """One run of the command. If the run failed, `score` is None and `problem` is the reason. `digest` covers the
-    command and the context."""
+    """A run of the command. If the run failed, `score` is None and `problem` is the reason. `digest` covers the command
+    and the context."""
 
     variant: str
     paper: str
@@ -33,7 +33,8 @@ class Run(Value):
 
 
 def read_score(output: str) -> float | None:
-    """The score in the last line that is a number or a JSON object with `score`; None if there is no such line."""
+    """Returns the score in the last line that is a number or a JSON object with `score`. Returns None if there is no
+    such line."""
     for line in reversed(output.splitlines()):
         text = line.strip()[:10_000]
         if not text:
@@ -54,8 +55,8 @@ def run(
 ) -> Run:
     """Returns the stored run of this command on this context, or a new run. `{planning}`, `{implementation}`,
     `{folder}`, `{paper}`, `{variant}` and `{run}` are replaced in each argument of the command. The environment
-    contains the same values in XKG_STUDY_PLANNING and so on. A failed run is not stored, so it is tried again next
-    time."""
+    contains the same values in XKG_STUDY_PLANNING and so on. A failed run is not stored, and is therefore tried again
+    next time."""
     values = {
         "planning": str((context / PLANNING).resolve()),
         "implementation": str((context / IMPLEMENTATION).resolve()),

@@ -1,4 +1,4 @@
-"""Summarises a study's runs: mean ± sd, best@k, and differences from the full graph."""
+"""Summarises a study's runs as mean ± sd, best@k, and differences from the full graph."""
 
 import math
 import statistics
@@ -14,9 +14,9 @@ BEST_OF = 3
 
 
 class Summary(Value):
-    """The summary of one variant. `mean` is the mean over papers of each paper's mean score over runs. `sd` is the
-    standard deviation of the runs' mean scores over papers, for runs that every paper has. `best` is the mean over
-    papers of the best score in `BEST_OF` runs. Values are None if there are too few runs."""
+    """Summarises one variant. `mean` is the mean over papers of each paper's mean score over runs. `sd` is the standard
+    deviation of the runs' mean scores over papers, for runs that every paper has. `best` is the mean over papers of the
+    best score in `BEST_OF` runs. Values are None if there are too few runs."""
 
     variant: str
     runs: int
@@ -37,7 +37,7 @@ def best_at(scores: Sequence[float], k: int = BEST_OF) -> float | None:
 
 
 def summarize(variant: str, runs: Sequence[Run]) -> Summary:
-    """The summary of a variant's runs."""
+    """Summarises a variant's runs."""
     by_paper: dict[str, dict[int, float]] = {}
     for run in runs:
         if run.score is not None:
@@ -58,8 +58,8 @@ def summarize(variant: str, runs: Sequence[Run]) -> Summary:
 
 
 def table(runs: Mapping[str, Sequence[Run]], reference: str = "full") -> str:
-    """One line per variant, with its difference from the reference over the same papers and runs. The units are papers,
-    or runs if there is only one paper."""
+    """Returns one line per variant, with its difference from the reference over the same papers and runs. The units are
+    papers, or runs if there is only one paper."""
     rows: list[tuple[str, ...]] = [("", "mean ± sd", f"best@{BEST_OF}", "runs", "failed", *DIFFERENCE)]
     base = scores(runs.get(reference, ()))
     alone = len({run.paper for of_variant in runs.values() for run in of_variant}) == 1
@@ -81,5 +81,5 @@ def table(runs: Mapping[str, Sequence[Run]], reference: str = "full") -> str:
 
 
 def scores(runs: Sequence[Run]) -> dict[str, float]:
-    """The score of each run, keyed by `<paper>#run-<n>`."""
+    """Returns the score of each run, keyed by `<paper>#run-<n>`."""
     return {f"{run.paper}#run-{run.number}": run.score for run in runs if run.score is not None}

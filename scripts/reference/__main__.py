@@ -1,4 +1,4 @@
-"""`python -m scripts.reference` writes all pages."""
+"""Writes all generated pages: `python -m scripts.reference`."""
 
 from scripts.reference.pages import FOLDER, pages
 

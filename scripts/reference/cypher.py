@@ -1,4 +1,4 @@
-"""The pages of the schema and of the named queries."""
+"""Generates the pages of the schema and of the named queries."""
 
 from collections.abc import Iterable
 

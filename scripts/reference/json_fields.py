@@ -1,4 +1,4 @@
-"""The page of JSON fields."""
+"""Generates the page of JSON fields."""
 
 import re
 import typing
@@ -126,7 +126,7 @@ def json_fields() -> str:
 
 
 def _with_parts(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
-    """These models, each followed by the models in its fields, without duplicates."""
+    """Returns these models, each followed by the models in its fields, without duplicates."""
     found: dict[type[BaseModel], None] = {}
 
     def add(model: type[BaseModel]) -> None:

@@ -1,4 +1,4 @@
-"""Renders Markdown, also from docstrings."""
+"""Renders Markdown pages, including text from docstrings."""
 
 import doctest
 import inspect
@@ -20,7 +20,7 @@ def fenced(text: str, language: str) -> str:
 
 
 def prose(docstring: str | None) -> str:
-    """A docstring as Markdown, with its doctests as code blocks."""
+    """Renders a docstring as Markdown, with its doctests as code blocks."""
     parts: list[str] = []
     shown = ""
     for part in doctest.DocTestParser().parse(inspect.cleandoc(docstring or "")):

@@ -1,4 +1,4 @@
-"""The page of MCP tools, prompts and resources, as a client sees them."""
+"""Generates the page of MCP tools, prompts and resources, as a client sees them."""
 
 import inspect
 import tempfile
@@ -19,7 +19,7 @@ from xkg.serve.service import Service
 
 
 class _EveryKind:
-    """Stands in for the jobs of a server that allows all of them."""
+    """Replaces the jobs of a server that allows every kind of job."""
 
     kinds = get_args(Kind)
 

@@ -1,4 +1,4 @@
-"""All generated pages."""
+"""Lists all generated pages."""
 
 import asyncio
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "reference"
 
 
 def pages() -> Mapping[str, str]:
-    """The text of each page, keyed by file name."""
+    """Returns the text of each page, keyed by file name."""
     return {
         "commands.md": commands(),
         "settings.md": settings(),

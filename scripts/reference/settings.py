@@ -1,4 +1,4 @@
-"""The page of settings."""
+"""Generates the page of settings."""
 
 import typing
 from collections.abc import Iterator

@@ -19,7 +19,7 @@ _PLAIN = {
 
 
 def type_in_words(annotation: Any, linked: bool = False) -> str:
-    """A type in words. If `linked` is set, types on this page link to their sections."""
+    """Describes a type in words. If `linked` is set, types on this page link to their sections."""
     if annotation in _PLAIN:
         return _PLAIN[annotation]
     if annotation in (None, type(None)):

@@ -1,4 +1,3 @@
-"""What a release publishes beside the package: `bundle` (an MCP bundle and the registry's `server.json`), `tag`.
+"""Prepares a release. `bundle` creates an MCP bundle and the registry's `server.json`, and `tag` creates the tag.
 
-May import: xkg.
-"""
+May import: xkg."""

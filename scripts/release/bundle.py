@@ -1,8 +1,9 @@
-"""The MCP bundle and the registry's file of the wheel in dist: `python -m scripts.release.bundle` (`make bundle`).
+"""Creates the MCP bundle and the registry's file for the wheel in dist: `python -m scripts.release.bundle` (`make
+bundle`).
 
-dist/bundle becomes the bundle, which holds the wheel: uv, which the client brings, installs it with its dependencies at
-the first start (github.com/modelcontextprotocol/mcpb, MANIFEST.md, server type `uv`). dist/server.json is for
-github.com/modelcontextprotocol/registry (schema of 2025-12-11); it needs `XKG_REPOSITORY`.
+The folder dist/bundle becomes the bundle, which contains the wheel. At the first start, the client's uv installs the
+wheel with its dependencies (github.com/modelcontextprotocol/mcpb, MANIFEST.md, server type `uv`). The file
+dist/server.json is for github.com/modelcontextprotocol/registry (schema of 2025-12-11), and requires `XKG_REPOSITORY`.
 """
 
 import asyncio
@@ -39,7 +40,7 @@ xkg = {{ path = "{wheel}" }}
 
 
 def semantic(version: str) -> str:
-    """A version of Python as semantic versioning has it: 0.2.0.dev3+g1 is 0.2.0-dev.3."""
+    """Converts a Python version to a semantic version: 0.2.0.dev3+g1 becomes 0.2.0-dev.3."""
     found = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)(?:\.?(dev|a|b|rc)(\d+))?(?:\+.*)?", version)
     if found is None:
         raise SystemExit(f"{version} is no version of three numbers")
@@ -48,7 +49,7 @@ def semantic(version: str) -> str:
 
 
 def manifest(version: str, tools: Sequence[Mapping[str, str]], repository: str) -> dict[str, Any]:
-    """The bundle's manifest; the folder of the graph is asked for when it is installed."""
+    """Returns the bundle's manifest. Clients ask for the graph's folder when they install the bundle."""
     told = {"homepage": repository, "repository": {"type": "git", "url": f"{repository}.git"}} if repository else {}
     command = ["run", "--directory", "${__dirname}", "xkg", "--kg", "${user_config.graph}", "serve"]
     return {
@@ -82,7 +83,7 @@ def manifest(version: str, tools: Sequence[Mapping[str, str]], repository: str) 
 
 
 def server_json(version: str, repository: str, bundle_sha256: str) -> dict[str, Any]:
-    """The entry of the MCP registry, for the package on PyPI and the bundle of the release."""
+    """Returns the entry for the MCP registry, which lists the package on PyPI and the bundle of the release."""
     graph = {
         "type": "named",
         "name": "--kg",
@@ -121,7 +122,7 @@ def server_json(version: str, repository: str, bundle_sha256: str) -> dict[str, 
 
 
 def tools_of_the_server() -> list[dict[str, str]]:
-    """Names and first sentences of the tools that need no permission."""
+    """Returns the names and first sentences of the tools that need no permission."""
     server = PlainErrors()
     add_all(server, Served(Service(Settings())))
     listed = asyncio.run(server.list_tools())

@@ -1,8 +1,7 @@
 """Tags a release: `python -m scripts.release.tag VERSION` (`make release VERSION=0.2.0`).
 
-The section of CHANGELOG.md becomes the tag's message and the release's notes in dist/notes.md. If its heading says "not
-released", it is dated in a commit of its own. Nothing is pushed: the last line says how.
-"""
+The section of CHANGELOG.md becomes the tag's message and the release notes in dist/notes.md. If the section's heading
+says "not released", a separate commit dates it. Nothing is pushed, but the last line of output says how to push."""
 
 import re
 import subprocess
@@ -15,7 +14,8 @@ _NUMBERS = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
 def section(text: str, version: str) -> tuple[str, str]:
-    """The heading of a version in a change log, and what stands below it. Raises `SystemExit` if there is none."""
+    """Returns the heading and the text of a version's section in a change log. Raises `SystemExit` if there is no such
+    section."""
     found = re.search(rf"^## {re.escape(version)}(,[^\n]*)?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     if found is None or not found[2].strip():
         raise SystemExit(f"{CHANGELOG} has no section `## {version}` with changes: write it first")

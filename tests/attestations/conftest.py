@@ -1,5 +1,3 @@
-"""Code that was attested, and the folders of the user."""
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +11,7 @@ IMPLEMENTATION, TEST = "def half(x):\n    return x / 2\n", "assert half(4) == 2\
 
 
 class TestSigner:
-    """A key in memory."""
+    """Signs with a key in memory."""
 
     __test__ = False
 
@@ -36,7 +34,7 @@ def evidence(level: Level = Level.TESTED, **fields: object) -> Evidence:
 
 
 def code(technique: str = "title:halves#half", implementation: str = IMPLEMENTATION) -> Code:
-    """Code that claims to be tested."""
+    """Returns code that claims to be tested."""
     return Code(
         id=code_id(technique, implementation, TEST),
         technique=technique,
@@ -53,7 +51,7 @@ def attested(of: Code, *envelopes: str) -> Code:
 
 @pytest.fixture(autouse=True)
 def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's own folder; no agent runs."""
+    """Creates a separate folder for the user, without a running agent."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     return tmp_path / "config" / "xkg"
@@ -61,8 +59,8 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def statement() -> Callable[..., str]:
-    """An envelope of LAB about `code()`, or of another signer, code or evidence: the same each time, though the clock
-    moves on."""
+    """Returns an envelope about `code()` by LAB, or about another signer, code or evidence. The envelope is always the
+    same, even though the clock moves on."""
     made: dict[tuple[str, str], str] = {}
 
     def make(signer: TestSigner = LAB, of: Code | None = None, proof: Evidence | None = None) -> str:

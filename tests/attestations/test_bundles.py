@@ -1,5 +1,3 @@
-"""Attestations on the code of a paper: off, on, and what arrives with them."""
-
 import base64
 import json
 from collections.abc import Callable
@@ -51,7 +49,7 @@ def test_what_was_proven_here_stays_and_attestations_add_up(statement: Statement
     changed = stored.model_copy(update={"implementation": "def half(x):\n    return x\n"})
     [claimed] = received(paper(code()), [], paper(changed)).code
     assert claimed.level is Level.CLAIMED
-    assert claimed.attestations == (statement(LAB),)  # it is about this code, whatever carried it
+    assert claimed.attestations == (statement(LAB),)  # the statement covers this code, regardless of the paper
 
 
 def test_a_flood_of_keys_drives_no_trusted_one_out(statement: Statement) -> None:

@@ -1,5 +1,3 @@
-"""Statements about code, and what is no valid one."""
-
 import base64
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Keys in OpenSSH's formats, with the real `ssh-keygen` and `ssh-agent`."""
+"""Tests keys in OpenSSH's formats with the real `ssh-keygen` and `ssh-agent`."""
 
 import os
 import shutil

@@ -1,5 +1,3 @@
-"""Whose attestations count, and what code is then."""
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A server on loopback that speaks as arXiv does: the Atom feed of its API, sources, PDFs, and what can go wrong."""
+"""Imitates arXiv on loopback: the Atom feed of its API, sources, PDFs, and possible faults."""
 
 import gzip
 import io
@@ -26,15 +26,15 @@ Fault = Callable[[BaseHTTPRequestHandler], None]
 
 
 def feed(*entries: str, count: int | None = None, start: int = 0, size: int = 1) -> bytes:
-    """An answer of the API with these entries, of `count` in all."""
+    """Returns an API response with these entries, out of `count` in total."""
     total = len(entries) if count is None else count
     return _FEED.format(count=total, start=start, size=size, entries="".join(entries)).encode()
 
 
 @dataclass
 class StandInPaper:
-    """A paper with its newest version. `source` and `printed` are the bytes of its e-print and its PDF, None if there
-    is none. `listed` False: the indexes of papers know it, arXiv does not."""
+    """A paper with its newest version. `source` and `printed` are the bytes of its e-print and its PDF, or None. If
+    `listed` is False, only the indexes of papers list it, and arXiv does not."""
 
     number: str
     title: str
@@ -66,7 +66,8 @@ class StandInPaper:
 
 @dataclass
 class Arxiv:
-    """`files` by path, such as `/src/1203.01234v1`. `faults` are met in order, one a request whose path begins so."""
+    """Serves `files` by path, such as `/src/1203.01234v1`. Each of the `faults` is used once, in order, by a request
+    whose path begins with the fault's path."""
 
     url: str = ""
     papers: dict[str, StandInPaper] = field(default_factory=dict)
@@ -100,7 +101,7 @@ class Arxiv:
         self.respond(handler, parts.path, {name: values[0] for name, values in parse_qs(parts.query).items()})
 
     def respond(self, handler: BaseHTTPRequestHandler, path: str, query: dict[str, str]) -> None:
-        """Answers a request that meets no fault."""
+        """Answers a request that has no fault."""
         if path == "/api/query":
             if "id_list" in query:
                 found = [entry for each in query["id_list"].split(",") for entry in self._entries(each)]
@@ -120,7 +121,7 @@ class Arxiv:
             yield paper.entry(int(version or paper.version))
 
     def found(self, query: str) -> list[StandInPaper]:
-        """The papers for a query such as `ti:"…" OR all:…`, best first."""
+        """Returns the papers for a query such as `ti:"…" OR all:…`, best first."""
         scores: dict[str, float] = {}
         texts = {number: set(paper.words()) for number, paper in self.papers.items()}
         clauses = [
@@ -155,7 +156,7 @@ def serving() -> Iterator[Arxiv]:
 
 @contextmanager
 def on_loopback(answer: Callable[[BaseHTTPRequestHandler, bytes], None]) -> Iterator[str]:
-    """The address of a server that gives each request, with its body, to `answer`."""
+    """Yields the address of a server that passes each request, with its body, to `answer`."""
 
     class Handler(QuietHandler):
         protocol_version = "HTTP/1.0"
@@ -187,13 +188,13 @@ def says(body: bytes) -> Fault:
 
 
 def cut(handler: BaseHTTPRequestHandler) -> None:
-    """Half of what was announced, then the connection ends."""
+    """Sends half of the announced bytes, and closes the connection."""
     reply(handler, 200, b"x" * 500, {"Content-Length": "1000"})
     handler.close_connection = True
 
 
 def without_end(size: int) -> Fault:
-    """`size` bytes of no announced length."""
+    """Sends `size` bytes without announcing a length."""
 
     def send(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
@@ -202,7 +203,7 @@ def without_end(size: int) -> Fault:
             for _ in range(size >> 20):
                 handler.wfile.write(bytes(1 << 20))
         except OSError:
-            handler.close_connection = True  # the reader has seen enough
+            handler.close_connection = True
 
     return send
 

@@ -1,4 +1,4 @@
-"""Repositories as texts by path, parsed without files on disk."""
+"""Parses repositories from texts keyed by path, without files on disk."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -19,5 +19,5 @@ def codebase_of(files: Mapping[str, str], identity: str = MADE, commit: str | No
 
 
 def symbol(name: str) -> str:
-    """The id of `path::name` in a repository that is called nothing else."""
+    """Returns the symbol with id `path::name`."""
     return f"{MADE}:{name}"

@@ -1,5 +1,5 @@
-"""A stand-in on loopback for what a curation asks: arXiv (Atom feed, e-prints), OpenAlex (works and cursors)
-and GitHub (REST with pages, limits and entity tags). It finds by words, as they do roughly."""
+"""Imitates on loopback the services that a curation uses: arXiv (Atom feed, e-prints), OpenAlex (works and cursors) and
+GitHub (REST with pages, limits and entity tags). Searches match words, roughly as in the real services."""
 
 import base64
 import json
@@ -59,8 +59,8 @@ class StandInRepository:
 
 @dataclass
 class Scholarly(Arxiv):
-    """What `Arxiv` has, and two more services. `limit` are the requests that GitHub still answers; None for any number.
-    Its limit is set back `reset` seconds after each answer, by `clock`."""
+    """Adds two more services to `Arxiv`. `limit` is the number of requests that GitHub still answers, or None for any
+    number. GitHub resets its limit `reset` seconds after each answer, by `clock`."""
 
     repositories: dict[str, StandInRepository] = field(default_factory=dict)
     not_modified: int = 0

@@ -1,5 +1,3 @@
-"""Items begin when what they need is done, and not later."""
-
 import threading
 
 import pytest

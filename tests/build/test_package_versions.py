@@ -36,7 +36,8 @@ DAY = "2024-03-25"
 
 
 class Fake:
-    """A runner whose jobs end as their environment says, and a maker of environments that keeps the questions."""
+    """Replaces a runner and a maker of environments. Jobs end as their environment says, and the requests are
+    recorded."""
 
     name = "fake"
 

@@ -26,7 +26,7 @@ STAGES = ["parse", "fetch", "symbols", "extract", "ground", "modularize", "envir
 
 
 class Lent:
-    """Environments with the packages that these tests run with, so that nothing is downloaded."""
+    """Provides the packages of these tests as environments, so that nothing is downloaded."""
 
     def __init__(self, missing: Sequence[str] = (), *, incomplete: bool = False) -> None:
         self.missing = missing
@@ -72,7 +72,7 @@ def built_once(embedder: Embedder, parsers: Parsers, tmp_path_factory: pytest.Te
 
 @pytest.fixture
 def build(tmp_path: Path, embedder: Embedder, parsers: Parsers, contained: Runner) -> Build:
-    """Builds in a folder of its own, the example unless told otherwise."""
+    """Builds in a separate folder, the example by default."""
 
     def run(
         paper: Path = PAPER,
@@ -121,7 +121,7 @@ def test_the_example_from_its_paper_to_imported_code(built_once: tuple[Path, Bui
         lines = code.implementation.splitlines()
         assert "def " in code.implementation
         for derivation in (d for d in bundle.derivations if d.code == code.id):
-            assert any(symbols[derivation.symbol].path in line for line in lines)  # each part says where it is from
+            assert any(symbols[derivation.symbol].path in line for line in lines)  # each part says where it came from
 
 
 def test_every_excerpt_is_a_place_in_the_paper_s_own_files(built_once: tuple[Path, Built]) -> None:
@@ -166,7 +166,7 @@ def test_a_build_that_is_killed_goes_on_where_it_stopped(
         if isinstance(report, StageReport) and report.name == killed_after:
             raise Killed
 
-    # what comes before the stage was made by another build already
+    # Another build has already made the earlier stages.
     shutil.copytree(built_once[0], tmp_path / "kg")
     for stage in STAGES[STAGES.index(killed_after) :]:
         for output in (tmp_path / "kg").glob(f"work/*/{stage}-*.json"):

@@ -15,14 +15,14 @@ def technique(path: str) -> Technique:
 
 
 def code(path: str, level: Level, *, reason: str | None = None, missing: tuple[str, ...] = ()) -> Code:
-    """A code node with a test, as a build with a model makes it."""
+    """Returns a code node with a test, as a build with a model creates it."""
     evidence = Evidence(level=level, runner="bubblewrap", reason=reason, missing=missing)
     node = Code(id=f"p#{path}@1", technique=f"p#{path}", implementation="", level=level, evidence=(evidence,))
     return node.model_copy(update={"test": "assert f()"})
 
 
 def cut_out(path: str, level: Level, reason: str | None = None) -> Code:
-    """One that static analysis cut out of the repository, without a test."""
+    """Returns a code node without a test, as static analysis cuts it out of the repository."""
     return code(path, level, reason=reason).model_copy(update={"test": ""})
 
 
@@ -108,7 +108,7 @@ def test_no_visible_technique_is_below_a_hidden_one(levels: dict[str, Level], mi
     pruned = prune(TREE, [code(name, level) for name, level in levels.items()], min_level)
     visible = {t.id for t in pruned if t.hidden is None}
     assert all(t.parent is None or t.parent in visible for t in pruned if t.id in visible)
-    # pruning anew changes nothing, so that a bundle can be pruned again
+    # A bundle can be pruned again without changes.
     assert prune(pruned, [code(n, v) for n, v in levels.items()], min_level) == pruned
 
 

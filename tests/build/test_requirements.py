@@ -104,7 +104,7 @@ einops=0.3.0=pypi_0
         (
             {"requirements.txt": CONDA_LIST},
             ["numpy==1.26.4.*", "openssl==1.1.1w.*", "einops==0.3.0"],
-            ["einops==0.3.0"],  # the rest of an export is what packages need, libraries of the system too
+            ["einops==0.3.0"],  # the other lines of an export are dependencies and system libraries
         ),
         (
             {

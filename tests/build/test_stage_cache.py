@@ -17,7 +17,7 @@ class Words(BaseModel):
 
 
 class Counter:
-    """A stage that counts how often it did its work."""
+    """A stage that counts how often it ran."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -58,7 +58,7 @@ def test_a_changed_input_and_a_changed_pipeline_are_done_anew(split: Counter, mo
     split("a b")
     assert split.runs == 3
     monkeypatch.undo()
-    split("a b")  # what the old pipeline made is still there for it
+    split("a b")  # the old pipeline's output is still stored
     assert split.runs == 3
 
 
@@ -154,8 +154,8 @@ def test_a_full_disk_is_one_line_and_leaves_no_partial_output(split: Counter, mo
 
 
 def test_the_version_of_the_pipeline_covers_all_that_decides_an_output() -> None:
-    """Every module that `build` imports, at whatever remove, but for those whose change cannot change what a stage
-    gives: settings that count are inputs of it, and what a model is asked has an identity of its own."""
+    """Covers every module that `build` imports, directly or indirectly. Modules whose changes cannot affect a stage's
+    output are excluded. Settings are inputs of a stage, and prompts have a separate identity."""
     graph = grimp.build_graph("xkg", cache_dir=None)
     used = graph.find_upstream_modules("xkg.build", as_package=True) - {"xkg"}
     deciding = {f"xkg.{place.removesuffix('.py')}" for place in DECIDING}

@@ -1,5 +1,3 @@
-"""What a static build says of its stages."""
-
 from xkg.build.grounding.ground import Grounding
 from xkg.build.static_stages import describe_grounding
 from xkg.model import Location

@@ -1,4 +1,4 @@
-"""What a stored proof is stored under: all that determines it, and nothing else of xkg."""
+"""Checks that the key of a stored proof covers only the code and inputs that determine the proof."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from xkg.build.stored_proofs import PROVING
 
 
 def test_the_version_of_proofs_covers_all_that_determines_one() -> None:
-    """Every module that proofs and runners import, at whatever remove, but for those whose change cannot change what is
-    proven: settings that count are limits, an environment or a runner."""
+    """Covers every module that proofs and runners import, directly or indirectly. Modules whose changes cannot affect a
+    proof are excluded. Settings enter through limits, environments and runners."""
     graph = grimp.build_graph("xkg", cache_dir=None)
     used = graph.find_upstream_modules("xkg.sandbox.evidence", as_package=True)
     used |= graph.find_upstream_modules("xkg.sandbox.select") | {"xkg.sandbox.select"}

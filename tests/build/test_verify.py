@@ -26,7 +26,7 @@ def bundle(paper: str, *sources: str, test: str = "print(1)\n") -> PaperBundle:
 
 
 class Scripted:
-    """Runs nothing: each implementation says how its run ends."""
+    """Runs nothing. Each implementation says how its run ends."""
 
     name = "scripted"
 
@@ -51,7 +51,7 @@ class Scripted:
 
 
 class Registry:
-    """Has `numpy`, `torch` and `jax`, but not `torch` and `jax` together."""
+    """Offers `numpy`, `torch` and `jax`, but not `torch` and `jax` together."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, ...]] = []
@@ -108,8 +108,6 @@ def test_what_was_finished_before_a_kill_is_not_run_again(tmp_path: Path) -> Non
 
 def test_what_is_not_settled_keeps_its_level_and_says_so(tmp_path: Path) -> None:
     class Stalled(Scripted):
-        """Its first run ends, all others take too long."""
-
         def run(self, job: Job) -> Outcome:
             outcome = super().run(job)
             late = outcome.model_copy(update={"ended": "timeout", "exit_code": None})
@@ -199,7 +197,7 @@ def test_a_paper_keeps_the_packages_that_were_asked_for_it() -> None:
     asked = paper.model_copy(update={"code": (code,), "paper": kept})
     registry = Registry()
     [environment] = environments([asked], registry)["n"]
-    assert environment.hash == "numpy"  # not that of its last run, which lacks one
+    assert environment.hash == "numpy"  # not the environment of the last run, which lacks a package
     assert environment.cpu
     assert registry.added == [(), ("jax",)]
 

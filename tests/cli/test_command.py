@@ -1,5 +1,3 @@
-"""How a function becomes a command: its options, its settings, its result and its failure."""
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict

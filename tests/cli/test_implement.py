@@ -1,4 +1,4 @@
-"""`xkg implement` from the command line, over a real repository, with a model whose answers are written here."""
+"""Tests `xkg implement` on a real repository, with a model whose answers are written here."""
 
 import json
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_a_method_becomes_a_branch_of_the_users_repository(
         assert "# The data\nA bowl whose" in endpoint.requests[-1]["messages"][1]["content"]
         assert "the library has no answer: the graph in kg is empty" in endpoint.requests[2]["messages"][1]["content"]
         assert "edit  " in seen.err
-    monkeypatch.chdir(starter)  # what was named by a relative path is found from elsewhere
+    monkeypatch.chdir(starter)  # later commands run elsewhere, but the run was given relative paths
     run("--kg", tmp_path / "kg", "implement", "apply", result["run"])
     branch = f"xkg/{result['run']}"
     assert branch in capsys.readouterr().out

@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
 
     @property
     def line(self) -> str:
-        """What it said of its failure: one line, and no traceback."""
+        """Returns the error message. Checks that it is one line without a traceback."""
         lines = [line for line in self.err.splitlines() if line.startswith("xkg: ")]
         assert len(lines) == 1, self.err
         assert "Traceback" not in self.err
@@ -40,8 +40,8 @@ Run = Callable[..., Outcome]
 
 @pytest.fixture
 def xkg(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
-    """Runs the command in this process, in an empty folder, without a model or packages and with the level that needs
-    none."""
+    """Runs the command in this process, in an empty folder, without a model or packages. Sets the
+    minimum level to the only one that needs no packages."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
     monkeypatch.setenv("XKG_LLM__MODEL", "none")
@@ -54,7 +54,7 @@ def xkg(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     return run
 
 
-# --- what a user asks -------------------------------------------------------------------------------------------------
+# --- questions of a user ----------------------------------------------------------------------------------------------
 
 
 def test_search_says_where_and_what_it_found(xkg: Run, published: Path) -> None:
@@ -95,7 +95,7 @@ def test_search_is_narrowed(xkg: Run, published: Path, narrowed: list[str], left
 
 
 def test_context_is_markdown_within_a_budget(xkg: Run, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("COLUMNS", raising=False)  # a pipe, for which nothing is folded
+    monkeypatch.delenv("COLUMNS", raising=False)  # lines are not folded in a pipe
     plan = xkg("context", EXAMPLE_ID, "--budget", 400, kg=published).out
     assert plan.startswith("# Plan of the paper: ")
     assert len(plan) <= 4 * 400
@@ -315,7 +315,7 @@ def test_half_a_surrogate_pair_is_printed(xkg: Run, tmp_path: Path) -> None:
     assert "paper title Half a Pair" in shown.out
 
 
-# --- what a user keeps ------------------------------------------------------------------------------------------------
+# --- stored files -----------------------------------------------------------------------------------------------------
 
 
 def test_a_removed_paper_comes_back_with_rollback(xkg: Run, graph: Path) -> None:
@@ -361,7 +361,7 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
     assert "to search a repository, pass --repo FOLDER" in " ".join(plan.split())
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -432,7 +432,7 @@ def test_the_version_can_be_asked_for(xkg: Run) -> None:
 
 
 def test_what_options_say_is_shown_whole(xkg: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words in square brackets would be taken for marks of style."""
+    """Rich would parse square brackets as markup."""
     monkeypatch.setenv("COLUMNS", "1000")
     for command in all_commands():
         texts = [re.sub(r" \[(required|default: |\d*<?=?x?[<>]=)[^\]]*\]$", "", text) for _, text in command.parameters]
@@ -520,7 +520,7 @@ def test_interruption_is_told(xkg: Run, published: Path, monkeypatch: pytest.Mon
     assert "interrupted" in stopped.line
 
 
-# --- as a process -----------------------------------------------------------------------------------------------------
+# --- separate processes -----------------------------------------------------------------------------------------------
 
 COMMAND = [sys.executable, "-c", "from xkg.cli.main import main; main()"]
 

@@ -1,5 +1,3 @@
-"""`xkg explore` as a person starts it."""
-
 import re
 import signal
 import subprocess

@@ -1,5 +1,3 @@
-"""`xkg token`: what a person sees of it."""
-
 import json
 from pathlib import Path
 

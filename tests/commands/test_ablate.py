@@ -1,5 +1,3 @@
-"""Which ablations ask a language model, and what must be said without one."""
-
 from pathlib import Path
 
 import pytest

@@ -1,4 +1,4 @@
-"""One paper in two forms: a file, and what arXiv on loopback has."""
+"""Builds one paper from two sources: a file, and arXiv on loopback."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -140,7 +140,7 @@ def build_both_forms_at_once(settings: Settings, folder: Path, last: str) -> Non
 
     def publish(paper: Unpublished) -> BuildResult:
         if waiting:
-            build(settings, waiting.pop(), None)  # claimed and published after this one was claimed
+            build(settings, waiting.pop(), None)  # another process claims and publishes the paper meanwhile
         return OwnGraph(settings).publish(paper)
 
     with Builder(settings, clock=CLOCK) as builder:

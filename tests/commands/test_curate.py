@@ -40,7 +40,7 @@ RECORD = RepositoryRecord(
 
 @pytest.fixture
 def commands_in_world(world: Scholarly, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the command line calls goes by the turned clock and asks the stand-ins."""
+    """Makes commands use the turned clock and the imitated services."""
     monkeypatch.setenv("XKG_ARXIV__URL", world.url)
     monkeypatch.setenv("XKG_CURATION__OPENALEX", world.openalex)
     monkeypatch.setenv("XKG_CURATION__GITHUB", world.github)
@@ -143,7 +143,7 @@ def test_a_target_that_cannot_be_curated_does_not_keep_the_others(
 def test_a_curation_that_is_built_prints_one_report_and_keeps_the_choice(
     world: Scholarly, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What was chosen lies in the graph's folder."""
+    """The chosen papers are stored in the graph's folder."""
     paper = tmp_path / "paper.tex"
     paper.write_bytes(TARGET)
     chosen_settings = settings(world, tmp_path)
@@ -151,7 +151,7 @@ def test_a_curation_that_is_built_prints_one_report_and_keeps_the_choice(
     assert xkg(*command, "--build") == 3
     printed = capsys.readouterr()
     report = BatchReport.model_validate_json(printed.out)
-    assert len(report.rows) == 3  # none is fetched: there is no such host in a test
+    assert len(report.rows) == 3  # nothing is fetched, because the host does not exist
     assert "Tidal Sampling of Posterior Fields" in printed.err
     [kept] = (chosen_settings.kg / "curation").glob("title-tidal-sampling*.json")
     assert str(kept) in printed.err
@@ -203,7 +203,7 @@ def test_what_a_curation_records_is_built_into_the_graph(world: Scholarly, tmp_p
         built = one(listed)
     assert isinstance(built, Unpublished)
     OwnGraph(chosen_settings).publish(built)
-    build(chosen_settings, named[0], named[1], paper_id=IDENTITY)  # asks GitHub nothing
+    build(chosen_settings, named[0], named[1], paper_id=IDENTITY)  # sends no requests to GitHub
     with open_store(chosen_settings) as store, store.snapshot() as snapshot:
         [repository] = snapshot.bundle(IDENTITY).repositories
     assert (repository.is_official, repository.stars, repository.archived) == (True, 3, False)
@@ -225,7 +225,8 @@ def test_a_blacklist_keeps_papers_and_repositories_out(world: Scholarly, tmp_pat
 def test_a_model_reads_the_titles_that_parsing_cannot_tell(
     world: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those alone; what does not stand in the entry is no title."""
+    """Only the titles that cannot be parsed are sent to the model. An answer that does not occur in the entry is
+    rejected."""
     asked: list[str] = []
     odd = b"\\bibitem{reef} coral d 2018 the reef sampler: sampling by growth"
     plain = rb"\bibitem{reef} D. Coral. \newblock The Reef Sampler: Sampling by Growth. \newblock 2018."
@@ -257,9 +258,9 @@ def test_a_model_reads_the_titles_that_parsing_cannot_tell(
 UNCITED = StandInPaper("2406.00006", "Harbour Flows in Closed Form", "Flows.", ("Quin Quay",), "2024-06-01")
 FINDS = [
     {"title": "Harbour Flows in Closed Form", "arxiv_id": "arXiv:2406.00006v2", "repository": "github.com/qquay/flows"},
-    {"title": "The Reef Sampler: Sampling by Growth", "arxiv_id": "1803.00003"},  # it is cited
+    {"title": "The Reef Sampler: Sampling by Growth", "arxiv_id": "1803.00003"},  # the target already cites this paper
     {"title": "An Invented Paper of the Model", "arxiv_id": "2406.99999"},
-    {"title": "Quite Another Title", "arxiv_id": "2305.00009"},  # the id of other work
+    {"title": "Quite Another Title", "arxiv_id": "2305.00009"},  # the id belongs to another work
     {"title": "Wave Transport Kept Out", "arxiv_id": "2407.00007", "repository": "https://github.com/qquay/kept"},
 ]
 """What an agent says it found on the web: one right, four that the checks have to keep out."""
@@ -279,7 +280,7 @@ def agent(instructions: str, prompt: str) -> dict[str, Any]:
 
 
 def with_the_uncited(world: Scholarly, folder: Path) -> Path:
-    """Adds the works of `FINDS` that there are; the path of a blacklist that names one of them."""
+    """Adds the works in `FINDS` that exist. Returns the path of a blacklist that names one of them."""
     world.add(UNCITED, StandInPaper("2407.00007", "Wave Transport Kept Out", "", ("Quin Quay",), "2024-07-01"))
     heading = "# Harbour Flows in Closed Form\nOfficial code for our paper."
     world.host(StandInRepository("qquay/flows", heading, created="2024-06-02"))

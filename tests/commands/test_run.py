@@ -1,5 +1,3 @@
-"""`xkg run`: what it prints, where it stores files, and how it exits."""
-
 import io
 import json
 import sys
@@ -18,7 +16,7 @@ Xkg = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def xkg(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Xkg:
-    """Runs a command: its exit status, and what it prints."""
+    """Runs a command. Returns its exit status and its output."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
 

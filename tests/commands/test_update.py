@@ -1,4 +1,5 @@
-"""New versions of papers and new commits of repositories: a real arXiv client and git against loopback servers."""
+"""Tests new versions of papers and new commits of repositories, using a real arXiv client and git on loopback
+servers."""
 
 import itertools
 import shutil
@@ -57,7 +58,7 @@ NEEDY = CODE.format(imports="import absent_here", result="smoothed.append(absent
 
 
 class Sources:
-    """A paper on arXiv and its repository, and a graph that both were built into."""
+    """Provides a paper on arXiv, its repository, and a graph built from both."""
 
     def __init__(self, arxiv: Arxiv, git: GitServer, folder: Path) -> None:
         self.arxiv, self.folder, self.server = arxiv, folder / "code", git
@@ -140,7 +141,7 @@ def test_a_library_that_has_the_new_version_is_preferred_to_a_build(sources: Sou
     assert updated.change is not None
     assert "arxiv version: v1 -> v2" in updated.change.sources
     assert sources.stored().paper.arxiv_version == "v2"
-    sources.commit(GOOD)  # the library has no paper made from this commit
+    sources.commit(GOOD)  # the library contains no paper made from this commit
     [built] = sources.update().papers
     assert (built.state, built.notes) == ("updated", ())
 
@@ -169,7 +170,7 @@ def test_what_was_asked_for_code_is_kept_with_the_paper(sources: Sources) -> Non
     [(25, 25), pytest.param(3, 6, marks=pytest.mark.product("each event × each kill"))],
 )
 def test_a_killed_update_loses_nothing_and_goes_on(sources: Sources, tmp_path: Path, first: int, every: int) -> None:
-    """It is killed while it builds and while it publishes, each time from the same graph."""
+    """Kills the update while it builds and while it publishes, each time starting from the same graph."""
     sources.build()
     kg, before = sources.settings.kg, sources.stored()
     shutil.copytree(kg, tmp_path / "before")
@@ -236,7 +237,7 @@ def test_a_pinned_commit_is_not_followed_and_a_branch_is(sources: Sources) -> No
 
 
 def test_what_cannot_be_asked_fails_alone_and_leaves_what_was_stored(sources: Sources, tmp_path: Path) -> None:
-    """Also what a blacklist names, which is not reached."""
+    """Sources on a blacklist also fail, and are not contacted."""
     sources.build()
     before = sources.stored()
     sources.commit(MOVED)

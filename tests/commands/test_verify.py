@@ -1,4 +1,4 @@
-"""`xkg verify` on a graph that came from elsewhere."""
+"""Tests `xkg verify` on a graph that came from another machine."""
 
 import json
 import os
@@ -152,11 +152,11 @@ def test_what_is_not_there_cannot_be_verified(kg: Path, tmp_path: Path) -> None:
 def test_a_verification_that_ends_early_changes_nothing_and_is_carried_on(
     kg: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], signals: signal.Signals
 ) -> None:
-    endless = (HALF, "import time\ntime.sleep(600)\n")  # it must still run when the signal comes
+    endless = (HALF, "import time\ntime.sleep(600)\n")  # the run must not end before the signal
     graph_file(tmp_path / "graphs", {"Quick": NODES["Shown"], "Slow": endless})
     assert xkg(kg, "import", str(tmp_path / "graphs")) == 0
     before = levels(kg, capsys)
-    # A shell without job control starts what is in the background with this signal ignored.
+    # A shell without job control ignores this signal for background processes.
     command = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from xkg.cli.main import main; main()"
     )

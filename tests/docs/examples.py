@@ -1,7 +1,7 @@
-"""The examples of a page: its blocks, and the programs that its shell blocks call.
+"""Finds the examples of a page: its blocks, and the programs that its shell blocks call.
 
-Bash itself reads the shell blocks, so that quotes, variables and comments mean what they mean to a reader; what it
-would call is written down instead."""
+Bash itself reads the shell blocks, so that quotes, variables and comments have their usual meaning. The calls are
+recorded instead of being run."""
 
 import re
 import subprocess
@@ -30,7 +30,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Call:
-    """A program with its arguments, and what the page has set of the variables that xkg reads."""
+    """A program with its arguments, and the variables read by xkg that the page has set."""
 
     program: str
     arguments: Sequence[str]
@@ -45,7 +45,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def calls(shell: str, folder: Path) -> list[Call]:
-    """What these lines of shell would call, in order, from `folder`."""
+    """Returns the calls that these lines of shell would make, in order, starting from `folder`."""
     written = folder / "calls"
     functions = "".join(f'{program}() {{ record {program} "$@"; }}\n' for program in PROGRAMS)
     environment = {"PATH": "", "CALLS": str(written), "LC_ALL": "C.UTF-8"}

@@ -1,4 +1,4 @@
-"""The page of `xkg implement` does what it says, with a model whose answers are written here."""
+"""Checks the page about `xkg implement`, with a model whose answers are written here."""
 
 import re
 from pathlib import Path

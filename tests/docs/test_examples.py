@@ -1,8 +1,8 @@
-"""Every example of README and docs/ is run as a reader would meet it, page by page, in a folder that holds the graph of
-`make demo`.
+"""Runs every example in the README and docs/ as a reader would, page by page, in a folder with the graph from `make
+demo`.
 
-Addresses that lie outside of this machine have stand-ins here: a repository in git, arXiv, a language model, a Neo4j.
-What is installed or made is looked up."""
+Some addresses are outside this machine. They are replaced with a git repository, an arXiv server, a language model and
+a Neo4j on this machine. Commands that install or make something are only looked up."""
 
 import importlib.util
 import io
@@ -60,7 +60,7 @@ class Outcome:
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The graph of `make demo`, made without a package registry."""
+    """Creates the graph of `make demo` without a package registry."""
 
     def make(folder: Path) -> Path:
         chosen = config.Settings(
@@ -76,7 +76,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def here(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a reader stands: the graph, the examples, a paper in each format, and a clone beside it."""
+    """Creates a reader's folder with the graph, the examples, a paper in each format, and a clone next to it."""
     folder = tmp_path / "here"
     shutil.copytree(demo, folder / "storage/demo")
     shutil.copytree(EXAMPLE, folder / "examples/svgd")
@@ -131,7 +131,7 @@ def _archive(folder: Path) -> bytes:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of a git repository with the tag v1.0."""
+    """Yields the address of a git repository with the tag v1.0."""
     folder = tmp_path_factory.mktemp("git") / "name"
     shutil.copytree(EXAMPLE / "code", folder)
     person = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
@@ -150,7 +150,7 @@ def arxiv(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedEndpoint]:
-    """A language model that answers what a build of paper.md asks, and nothing else."""
+    """Yields a language model that answers only the questions from a build of paper.md."""
     monkeypatch.setenv("XKG_LLM_KEY", "key")
     with ScriptedEndpoint(tiny_world.answers(modularize=tiny_world.sound)) as endpoint:
         monkeypatch.setenv("XKG_LLM__BASE_URL", endpoint.url)
@@ -159,7 +159,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedEndpoint]:
 
 @pytest.fixture(autouse=True)
 def served(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over HTTP a server would stay; tests/serve/http has real ones."""
+    """Replaces servers over HTTP, which would keep running. Tests in tests/serve/http start real ones."""
     monkeypatch.setattr("xkg.serve.http.run.serve_http", lambda *_, **__: None)
 
 
@@ -218,14 +218,14 @@ def _try(name: str, here: Path, stand_in: Callable[[str], str], monkeypatch: pyt
 
 
 def _missing(source: str) -> list[str]:
-    """The packages of a program that are not installed here: it was tried by hand, and the page says with which
-    versions."""
+    """Returns the packages of a program that are not installed here. Such a program was tried by hand, and the page
+    says with which versions."""
     imported = re.findall(r"^(?:from|import) (\w+)", source, re.M)
     return [name for name in imported if importlib.util.find_spec(name) is None]
 
 
 def _loads(settings: str, here: Path) -> None:
-    """Settings of a page are taken as they stand."""
+    """Checks that the settings on a page can be loaded."""
     file = here / "xkg.yaml"
     file.write_text(settings, encoding="utf-8")
     loaded = config.load()
@@ -244,7 +244,7 @@ def _xkg(_: str, arguments: list[str]) -> str:
 
 
 def _serves(arguments: list[str]) -> str:
-    """A server over stdio, whose client leaves at once."""
+    """Starts a server over stdio, whose client leaves immediately."""
     command = [sys.executable, "-m", "xkg.cli.main", *arguments]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -261,7 +261,8 @@ _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
 
 
 def _installs(program: str, arguments: list[str]) -> str:
-    """What is installed is this project with extras that it has, or a package that `make` installs too."""
+    """Checks that the installed package is this project with existing extras, or a package that `make` also
+    installs."""
     if program == "uv":
         uv = Path(sys.executable).with_name("uv")
         known = subprocess.run([uv, *_words(arguments), "--help"], capture_output=True, text=True)
@@ -274,7 +275,7 @@ def _installs(program: str, arguments: list[str]) -> str:
 
 
 def _words(arguments: list[str]) -> list[str]:
-    """The subcommands of uv at the beginning."""
+    """Returns the subcommands at the beginning of a call of uv."""
     count = 2 if arguments[0] in ("tool", "pip") else 1
     return arguments[:count]
 

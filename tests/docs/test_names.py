@@ -1,5 +1,5 @@
-"""What prose names exists: commands and their options, settings and variables, extras, targets of make, modules, files,
-MCP tools and other identifiers."""
+"""Checks that the names in prose exist: commands and their options, settings and variables, extras, make targets,
+modules, files, MCP tools and other identifiers."""
 
 import re
 import shlex
@@ -48,7 +48,7 @@ OF_OTHERS = {"--isolation", "--model-cost-config", "get_tools", "llm.top_files",
 
 @cache
 def source() -> str:
-    """All code and data that is tracked, and the generated pages."""
+    """Returns all tracked code and data, and the generated pages."""
     folders = ("xkg", "evaluation", "scripts", "cypher", "tests/*.py", "docs/reference", "*.toml", "*.yaml")
     command = ["git", "ls-files", *folders, ":!tests/docs/test_names.py"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
@@ -58,7 +58,7 @@ def source() -> str:
 
 
 def spans(page: str) -> list[str]:
-    """Code in the prose of a page and the lines of its shell blocks."""
+    """Yields the code in a page's prose, and the lines of its shell blocks."""
     text = (ROOT / page).read_text(encoding="utf-8")
     shell = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -67,10 +67,10 @@ def spans(page: str) -> list[str]:
 
 
 def wrong_command(span: str) -> str | None:
-    """What a call of `xkg` names that is not there."""
+    """Returns the name in a call of `xkg` that does not exist."""
     try:
         words = shlex.split(span.split(" -- ")[0].split(" | ")[0])
-    except ValueError:  # a part of a line
+    except ValueError:  # the span is a part of a line
         words = span.split()
     name, rest = "xkg", [word.strip("[]…,;") for word in words[1:]]
     if rest[:1] == ["--kg"]:
@@ -85,7 +85,7 @@ def wrong_command(span: str) -> str | None:
 
 
 def wrong(span: str) -> str | None:
-    """What a span names that is not there, None if all of it is."""
+    """Returns the name in a span that does not exist, or None if all names exist."""
     if re.split(r"[ =]", span)[0] in OF_OTHERS:
         return None
     if span == "xkg" or span.startswith("xkg "):
@@ -109,7 +109,7 @@ def wrong(span: str) -> str | None:
         if found[1].rpartition(".")[0] in SECTIONS and found[1].rpartition(".")[2] not in ("py", "sqlite"):
             return None if found[1] in SETTINGS or found[1] in SECTIONS else span
         return None
-    if re.fullmatch(r"[a-z]+(?:_[a-z]+)+", span):  # an MCP tool, an argument, a field, a setting
+    if re.fullmatch(r"[a-z]+(?:_[a-z]+)+", span):  # the name may be an MCP tool, an argument, a field or a setting
         return None if re.search(rf"\b{span}\b", source()) else span
     return None
 

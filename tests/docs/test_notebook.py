@@ -1,4 +1,4 @@
-"""The tutorial notebook is run cell by cell, and what a cell ends with is shown as Jupyter shows it."""
+"""Runs the tutorial notebook cell by cell. The last value of a cell is shown as in Jupyter."""
 
 import ast
 import io
@@ -15,7 +15,7 @@ NOTEBOOK = ROOT / "examples" / "tutorial.ipynb"
 
 
 def run(source: str, names: dict[str, object]) -> str:
-    """What a cell prints, and its last value as HTML where it has one."""
+    """Returns the printed output of a cell, and its last value as HTML if it has any."""
     tree = ast.parse(source)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     out = io.StringIO()

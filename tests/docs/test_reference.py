@@ -1,5 +1,3 @@
-"""The pages of docs/reference that are written by scripts/reference."""
-
 from scripts.reference.commands import all_commands
 from scripts.reference.json_fields import PRINTED
 from scripts.reference.pages import FOLDER, pages

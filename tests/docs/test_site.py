@@ -1,4 +1,4 @@
-"""The site as it is built, and the links of README and its neighbours."""
+"""Tests the built site, and the links in the README and the files next to it."""
 
 import os
 import re
@@ -29,8 +29,8 @@ MOST_LINES = 150
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the pages, built strictly: a page or a heading that a link lacks ends the build. No proxy leads
-    out of it, so that what is fetched fails."""
+    """Builds the pages strictly, so that a broken link to a page or heading ends the build. A dead proxy makes
+    downloads fail."""
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(ROOT / "docs", folder / "docs")
     settings = (ROOT / "zensical.toml").read_text(encoding="utf-8")
@@ -78,7 +78,7 @@ def test_links_of_files_beside_the_site_lead_somewhere(name: str) -> None:
 
 
 def _headings(page: Path) -> set[str]:
-    """The fragments by which a code host knows a page's headings."""
+    """Returns the link fragments that a code host creates for a page's headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.M)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

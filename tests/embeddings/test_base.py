@@ -1,5 +1,3 @@
-"""What models make of texts, whatever the model is."""
-
 import itertools
 from collections.abc import Sequence
 

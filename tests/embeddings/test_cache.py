@@ -1,5 +1,3 @@
-"""The cache as its callers see it: what is embedded, how often, and what comes back."""
-
 import logging
 import sqlite3
 import threading
@@ -21,7 +19,7 @@ from xkg.errors import EmbeddingError
 
 
 class Counting:
-    """Unit vectors that depend on the text alone; remembers what it was asked."""
+    """Returns unit vectors that depend only on the text, and records the requests."""
 
     def __init__(self, model: str = "counting", dimension: int = 8) -> None:
         self.model, self.dimension = model, dimension
@@ -49,7 +47,7 @@ def test_beyond_a_bound_the_first_texts_go(tmp_path: Path) -> None:
     inner, path = Counting(), tmp_path / "cache.sqlite"
 
     def embed(*texts: str) -> list[str]:
-        """The texts that went through the model."""
+        """Returns the texts that reached the model."""
         inner.asked.clear()
         with CachedEmbedder(lambda: inner, path, inner.model, most=10) as cached:
             assert np.array_equal(cached.embed(texts), [inner.vector(text) for text in texts])
@@ -88,7 +86,7 @@ def test_any_calls_give_the_right_vectors(tmp_path_factory: pytest.TempPathFacto
 
 
 class Wordy(Counting):
-    """Also reads words, each with the code of its first letter."""
+    """Also reads words. The code of a word depends on its first letter."""
 
     def encode(self, texts: Sequence[str]) -> list[EncodedText]:
         codes = [np.array([[ord(text[0]) % 256]], np.uint8) for text in texts]
@@ -210,7 +208,7 @@ def test_threads_share_one_embedding(tmp_path: Path) -> None:
 
 
 class Slow(Counting):
-    """Embeds when it is let."""
+    """Waits for permission before embedding."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The embedder against a forward pass written down from the BERT paper, on a small random model and on the real one."""
+"""Compares the embedder with a forward pass written from the BERT paper, for a small random model and the real one."""
 
 import json
 import math
@@ -39,7 +39,8 @@ Weights = dict[str, NDArray[np.float32]]
 
 
 def forward(weights: Weights, config: dict[str, Any], ids: list[int]) -> NDArray[np.float64]:
-    """Mean of BERT's last layer over the tokens, to unit length: Devlin et al., section 3 and Vaswani et al."""
+    """Averages BERT's last layer over the tokens and scales the result to unit length (Devlin et al., section 3, and
+    Vaswani et al.)."""
     w = {name.removeprefix("bert."): np.asarray(value, np.float64) for name, value in weights.items()}
     heads = config["num_attention_heads"]
 
@@ -103,7 +104,7 @@ def write_model(folder: Path, weights: Weights, config: dict[str, Any] = CONFIG)
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    tokenizer.enable_padding(length=128)  # as the real model's file asks for; it must not count
+    tokenizer.enable_padding(length=128)  # the real model's file asks for padding, which must not count
     tokenizer.save(str(folder / "tokenizer.json"))
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 16}')
@@ -150,7 +151,8 @@ def test_real_model_equals_the_paper(real: OnnxEmbedder) -> None:
 
 
 def test_real_model_gives_the_similarities_its_documentation_states(real: OnnxEmbedder) -> None:
-    # The semantic search example in the documentation of sentence-transformers prints these for all-MiniLM-L6-v2.
+    # These values are from the semantic search example for all-MiniLM-L6-v2 in the documentation of
+    # sentence-transformers.
     corpus = real.embed(["A man is eating food.", "A man is eating a piece of bread.", "A man is riding a horse."])
     query = real.embed(["A man is eating pasta."])[0]
     np.testing.assert_allclose(corpus @ query, [0.7035, 0.5272, 0.1889], atol=0.02)
@@ -284,9 +286,9 @@ def test_a_passage_is_what_its_segments_are_together(real: OnnxEmbedder) -> None
     whole, first, second, third = real.encode([Passage("clip and add noise", segments), *segments])
     assert whole.words == ("clip", "the", "gradient", "of", "each", "example", "add", "noise", "to", "an")
     assert np.linalg.norm(whole.vector) == pytest.approx(1.0)
-    # the third has most of the tokens
+    # The third text has most of the tokens.
     assert whole.vector @ third.vector > max(whole.vector @ first.vector, whole.vector @ second.vector)
     only = first.words.index("clip")
-    assert np.bitwise_count(whole.codes[0] ^ first.codes[only]).sum() <= 2  # a number about 0 has either sign
+    assert np.bitwise_count(whole.codes[0] ^ first.codes[only]).sum() <= 2  # a number near 0 may have either sign
     (single,) = real.encode([Passage("another text", segments[:1])])
     assert np.abs(single.vector - first.vector).max() < 1e-6

@@ -1,4 +1,4 @@
-"""Embeddings over HTTP: what a user sees of a server that works, and of one that does not."""
+"""Tests embeddings over HTTP, from working and failing servers."""
 
 import json
 import logging
@@ -28,12 +28,12 @@ DIMENSION = 12
 
 
 def vector(text: str, dimension: int = DIMENSION) -> NDArray[np.float64]:
-    """Of any length but one: the client makes it a unit vector."""
+    """Returns a vector of any length except one, because the client scales it to unit length."""
     return np.random.default_rng(zlib.crc32(text.encode())).normal(size=dimension)
 
 
 class Server(ScriptedEndpoint):
-    """Answers embeddings; `faults`, one a request, come first."""
+    """Answers requests for embeddings. The `faults` are sent first, one per request."""
 
     def __init__(self) -> None:
         super().__init__(lambda _: self.faults.pop(0) if self.faults else embeddings(DIMENSION))
@@ -73,7 +73,7 @@ def settings(server: Server, folder: Path) -> Settings:
 
 
 def refused(embedder: OpenAIEmbedder) -> str:
-    """The one line; neither it nor the traceback that -v prints shows the key."""
+    """Returns the error message. Checks that neither the message nor the traceback from -v contains the key."""
     with pytest.raises(EmbeddingError) as caught:
         embedder.embed(["a text"])
     assert KEY not in "".join(traceback.format_exception(caught.value))

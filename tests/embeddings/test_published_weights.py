@@ -1,4 +1,4 @@
-"""The default weights: fetched once from a hub on loopback, and refused if they are not the published ones."""
+"""Downloads the default weights from a hub on loopback, and rejects all but the published ones."""
 
 import shutil
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from xkg.errors import EmbeddingError
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of a hub that has the model; this machine has it nowhere."""
+    """Creates the folder of a hub that has the model, which this machine lacks."""
     published = installed()
     assert published is not None
     served = tmp_path / "hub" / "sentence-transformers" / MINILM / "resolve" / published_weights._REVISION

@@ -1,5 +1,5 @@
-"""sentence-transformers beside the default runtime. It brings torch, which `make test` does without: they are compared
-where both are installed, `pip install -e '.[st]'`."""
+"""Compares sentence-transformers with the default runtime. It requires torch, which `make test` does not install, so
+the tests run only after `pip install -e '.[st]'`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Our tokenizer against the library that defines the format."""
+"""Compares our tokenizer with the library that defines the format."""
 
 import json
 import unicodedata
@@ -40,7 +40,7 @@ def _same(ours: WordPiece, library: Tokenizer, text: str) -> bool:
     return (found.ids, found.word_ids, found.offsets) == (wanted.ids, wanted.word_ids, wanted.offsets)
 
 
-# The tables of the library are of an older Unicode: marks and signs beyond these blocks are newer than they.
+# The library has tables from an older version of Unicode, so newer marks and signs beyond these blocks are excluded.
 _LETTERS = st.characters(max_codepoint=0x2DF, exclude_categories=["Cs"])
 _ACCENTS = st.characters(min_codepoint=0x300, max_codepoint=0x36F)
 _SCRIPTS = st.characters(min_codepoint=0x370, max_codepoint=0xD7A3, categories=["Lu", "Ll", "Lo", "Nd", "Zs", "Sm"])

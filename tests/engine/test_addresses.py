@@ -1,5 +1,3 @@
-"""Which addresses a cluster may have."""
-
 import socket
 
 import pytest

@@ -1,4 +1,4 @@
-"""The seam: what every engine makes of items, events and errors, tried with processes of this machine."""
+"""Tests the items, events and errors that every engine must support, using processes on this machine."""
 
 import os
 import pickle
@@ -54,7 +54,7 @@ class Halves:
 
 @dataclass(frozen=True)
 class Variables(Halves):
-    """Gives variables of the environment."""
+    """Returns variables of the environment."""
 
     @contextmanager
     def open(self, _site: Site) -> Iterator[Callable[[str], str | None]]:  # type: ignore[override]
@@ -62,7 +62,7 @@ class Variables(Halves):
 
 
 def test_a_process_has_the_environment_of_its_own_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is a fork of a process that an earlier worker may have had started."""
+    """The process is a fork of a process that an earlier worker may have started."""
     found = []
     for value in ("here", "there"):
         monkeypatch.setenv("XKG_TEST_PLACE", value)

@@ -1,5 +1,3 @@
-"""Places and turns of a cluster."""
-
 import asyncio
 import itertools
 import time
@@ -48,7 +46,7 @@ async def test_an_attempt_that_is_over_gives_back_what_it_holds_and_gets_nothing
         await asyncio.wait_for(late, 60)
     with pytest.raises(OverError):
         await limits.take("lost", "model")
-    await limits.give("lost", "model")  # its old process gives back what it no longer has
+    await limits.give("lost", "model")  # the old process of "lost" releases a slot that it no longer has
     third = asyncio.create_task(limits.take("third", "model"))
     await asyncio.sleep(0)
     assert not third.done()

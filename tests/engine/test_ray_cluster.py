@@ -1,4 +1,4 @@
-"""Batches on a real Ray cluster of three nodes, with a scripted model on loopback (`make ray`)."""
+"""Runs batches on a real Ray cluster of three nodes, with a scripted model on loopback (`make ray`)."""
 
 import importlib.util
 import json
@@ -46,20 +46,20 @@ def token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def nodes(tmp_path: Path, token: dict[str, str]) -> Iterator[Nodes]:
-    """Three nodes, of which a test may kill one."""
+    """Starts three nodes, of which a test may kill one."""
     with Nodes(tmp_path, 3, token) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory, token: dict[str, str]) -> Iterator[Nodes]:
-    """Two nodes for all tests that leave them as they are."""
+    """Starts two nodes that tests share and must not change."""
     with Nodes(tmp_path_factory.mktemp("pair"), 2, token) as started:
         yield started
 
 
 def worlds(folder: Path) -> PaperList:
-    """Six papers on one method, each on counts of another river, and one that is missing."""
+    """Creates six papers about one method, each on counts for another river, and one paper that is missing."""
     lines = []
     for river in RIVERS:
         world = tiny_world.written_to(folder / river)
@@ -71,7 +71,7 @@ def worlds(folder: Path) -> PaperList:
 
 
 def bundles(settings: Settings) -> dict[str, Any]:
-    """The graph, without times, costs and the folders that files came from."""
+    """Returns the graph without times, costs and source folders."""
     with open_store(settings) as store, store.snapshot() as snapshot:
         found = {}
         for paper in snapshot.papers():
@@ -135,7 +135,7 @@ def test_a_node_that_dies_loses_nothing_and_nothing_is_paid_twice(
         assert states(report) == [*["built"] * 6, "failed"], [row.reason for row in report.rows]
         assert again
         paid = questions(endpoint)
-        # What was under way on the node when it died was not stored, and is the only thing that is asked again.
+        # Only questions that were in progress on the dead node are asked again.
         assert sum(paid.values()) - len(paid) <= 2, again
         assert set(paid) == set(questions(alone))
         assert {key.removeprefix("Bearer ") for key in endpoint.keys} <= {f"key-of-node-{n}" for n in range(3)}

@@ -5,7 +5,8 @@ import pytest
 
 @pytest.fixture(scope="session", autouse=True)
 def _of_no_package() -> Iterator[None]:
-    """Inspect looks through the files of all installed packages for that of a task, which is of none: two seconds."""
+    """Stops Inspect from searching the files of all installed packages for a task's package, which takes two
+    seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("inspect_ai._eval.task.log.get_distribution_for_object", lambda _: None)
         yield

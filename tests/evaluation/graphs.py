@@ -1,4 +1,4 @@
-"""A small graph of one imported paper, as files and as a stored graph."""
+"""Creates a small graph with one imported paper, as files and as a stored graph."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ TENT = {"paper_title": "Tent", "paper_abstract": "This is a study of shifts.", "
 
 
 def files(folder: Path, *papers: dict[str, Any]) -> Path:
-    """A folder of graph files."""
+    """Writes a folder of graph files."""
     folder.mkdir(exist_ok=True)
     for number, paper in enumerate(papers or (TENT,)):
         (folder / f"{number}.json").write_text(json.dumps(paper))
@@ -21,6 +21,6 @@ def files(folder: Path, *papers: dict[str, Any]) -> Path:
 
 
 def stored(folder: Path, *papers: dict[str, Any]) -> Path:
-    """The folder of a graph."""
+    """Returns the folder of a stored graph."""
     import_graphs(load(kg=folder / "kg"), files(folder / "files", *papers))
     return folder / "kg"

@@ -1,4 +1,5 @@
-"""A model of Inspect that answers from a list. Usage is set, since Inspect would fetch a tokenizer to count it."""
+"""Provides an Inspect model that answers from a list. The model reports its usage, because Inspect would otherwise
+download a tokenizer to count tokens."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,17 +10,17 @@ NAME = "mockllm/model"
 
 
 def scripted(*answers: str | ModelOutput) -> Model:
-    """Gives the answers one after another."""
+    """Returns the answers one after another."""
     return get_model(NAME, custom_outputs=[_output(answer) for answer in answers], memoize=False)
 
 
 def answering(answer: Callable[[Sequence[Any]], str | ModelOutput]) -> Model:
-    """Gives what `answer` makes of the messages, whatever the order of the questions."""
+    """Returns the result of `answer` for the messages, regardless of the order of the questions."""
     return get_model(NAME, custom_outputs=lambda messages, *_: _output(answer(messages)), memoize=False)
 
 
 def calling(tool: str, **arguments: Any) -> ModelOutput:
-    """An answer that calls a tool."""
+    """Returns an answer that calls a tool."""
     return ModelOutput.for_tool_call(NAME, tool, arguments)
 
 

@@ -1,4 +1,4 @@
-"""The measure of what is read from a PDF, on texts whose differences are known."""
+"""Tests the metrics for PDF parsing on texts with known differences."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-"""The measure of curation, on a folder of a few papers."""
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""The measure of located lines."""
-
 import json
 import math
 from pathlib import Path

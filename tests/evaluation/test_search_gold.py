@@ -1,4 +1,4 @@
-"""The labelled queries of search are what the measurements take them for."""
+"""Checks that the labelled search queries have the properties that measurements rely on."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The matching of what was extracted with what a reader found."""
+"""Tests the matching of extracted techniques with those that a reader found."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def technique(name: str, line: int = 1, *aliases: str) -> Technique:
 
 
 def test_likeness_is_of_words_and_not_of_their_order_or_number() -> None:
-    assert likeness("Loss of ranking", "ranking losses") == 0.5  # "losses" is not "loss"
+    assert likeness("Loss of ranking", "ranking losses") == 0.5  # only one word matches
     assert likeness("the mask generators", "Mask Generator") == 1
     assert likeness("S_C", "s_c") == 1
     assert likeness("", "$x$") == 0

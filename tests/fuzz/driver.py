@@ -1,7 +1,7 @@
-"""Coverage-guided fuzzing of one parser: `python -m tests.fuzz.driver NAME SECONDS`.
+"""Fuzzes one parser, guided by coverage: `python -m tests.fuzz.driver NAME SECONDS`.
 
-Its name is one of `TARGETS`. What is tried begins with the format's own pieces. Anything that the parser does not
-document to raise ends the run with the input that does it, as does one input that takes over ten seconds or 2 GB."""
+NAME is one of `TARGETS`. The first inputs are pieces of the format's own syntax. The run stops, and prints the input,
+if the parser raises an undocumented error or takes over ten seconds or 2 GB."""
 
 import logging
 import sys

@@ -1,4 +1,4 @@
-"""What is fuzzed, by name: every parser that the search for growth knows, and those of bytes; with seeds."""
+"""Lists the parsers to fuzz, by name, with seeds. These are all parsers in `tests/growth`, and those of bytes."""
 
 import contextlib
 import gzip

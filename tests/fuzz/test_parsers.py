@@ -1,4 +1,5 @@
-"""A share of the time of `make search` for each parser: nothing but what it documents to raise, in time and memory."""
+"""Fuzzes each parser for a share of the time given to `make search`. A parser may raise only documented errors, and
+must stay within limits on time and memory."""
 
 import os
 import subprocess

@@ -1,4 +1,5 @@
-"""Every MCP tool over real HTTP with arguments made from its own schema, and with others: an answer or one line."""
+"""Calls every MCP tool over real HTTP, with arguments generated from its schema and with invalid ones. Each call must
+return an answer or a one-line error."""
 
 import asyncio
 import os
@@ -30,7 +31,7 @@ ANYTHING = st.recursive(
 
 
 def values(schema: dict[str, Any], definitions: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """What a schema allows, nearly: bounds are overstepped too."""
+    """Generates values that mostly follow a schema. Some exceed its bounds."""
     if "$ref" in schema:
         return values(definitions[schema["$ref"].rpartition("/")[2]], definitions)
     if "enum" in schema or "const" in schema:

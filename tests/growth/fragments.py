@@ -1,5 +1,5 @@
-"""Pieces of each format's own syntax to be repeated: what opens and never closes, what closes and never opened, whole
-small constructs, and the bare marks."""
+"""Lists pieces of each format's syntax to be repeated. Some open and never close, some close without opening, and
+others are small constructs or bare marks."""
 
 from collections.abc import Iterable
 

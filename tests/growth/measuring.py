@@ -1,7 +1,7 @@
-"""How the time of one subject grows with the length of its text, measured in a process of its own that can be ended.
+"""Measures how a subject's running time grows with the length of its text, in a separate process that can be killed.
 
-A subject grows too fast where four times the length takes more than six times the processor time. Times under the floor
-are noise; what is over it is measured again before it counts."""
+A subject grows too fast if four times the length takes more than six times the processor time. Times below the floor
+are noise. Times above it are measured again before they count."""
 
 import json
 import os
@@ -15,18 +15,19 @@ from dataclasses import asdict, dataclass
 
 from tests.growth.pumping import Pump
 
-FLOOR = 0.02  # seconds
+FLOOR = 0.02
 FACTOR, MOST = 4, 6.0
-_SECONDS, _SECONDS_PATTERN = 60, 3  # of processor time for one pump, where a text of one length takes milliseconds
-_MEMORY = 2 << 30  # as the worker that parses has
+_SECONDS, _SECONDS_PATTERN = 60, 3  # seconds of processor time per pump, since a text of one length takes milliseconds
+_MEMORY = 2 << 30  # the memory limit of the worker that parses
 _BATCH = 100
 Action = Callable[[str], object]
-Clock = Callable[[], float]  # seconds of processor time that do not count
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """`seconds` for `length` characters, `ratio` times as long as for a quarter of it; None where it never ended."""
+    """The subject took `seconds` for `length` characters, `ratio` times as long as for a quarter of the length. Values
+    are None if it never ended."""
 
     pump: Pump
     length: int
@@ -48,14 +49,14 @@ def growths(
     *,
     enough: int = sys.maxsize,
 ) -> list[Finding]:
-    """Those of `pumps` on which the subject grows too fast, the first `enough` of them. `subject` is JSON for a
-    pattern, or a name of `parsers`. What grows is measured again at `confirm` characters, if given: short texts may
-    meet a threshold. A text whose grammar alone takes more memory than a worker has is passed over: the worker that
-    dies of it skips its file."""
+    """Returns the first `enough` of the `pumps` for which the subject grows too fast. `subject` is JSON for a pattern,
+    or a name in `parsers`. If `confirm` is given, growth is measured again at that many characters, because short texts
+    may cross a threshold. Skips texts for which the grammar alone takes more memory than a worker has, because such a
+    worker would skip the file."""
     found: list[Finding] = []
     at = 0
     while at < len(pumps) and len(found) < enough:
-        # A process of its own for each hundred, so that no memory that is freed late counts.
+        # Each hundred pumps use a separate process, so that memory freed late does not count.
         ran = _run(subject, pumps[at : at + _BATCH], lengths, confirm, enough=enough - len(found))
         lines = [json.loads(line) for line in ran.stdout.splitlines()]
         found += [
@@ -68,7 +69,7 @@ def growths(
             continue
         if not lines or ran.returncode > 0:
             raise AssertionError(ran.stderr[-2000:])
-        last = at + lines[-1]["at"]  # the one that was under way when the process was ended
+        last = at + lines[-1]["at"]  # this pump was running when the process was killed
         if not _ended_in_a_grammar(subject, pumps[last], lengths, confirm):
             found.append(Finding(pumps[last], 0, 0, None))
         at = last + 1

@@ -1,4 +1,4 @@
-"""Every parser of untrusted text, by name, as something that takes a text; what it documents to raise is no fault."""
+"""Maps names to all parsers of untrusted text, as functions of a text. Documented errors are ignored."""
 
 import hashlib
 import json
@@ -115,7 +115,7 @@ def notebook(text: str) -> None:
 
 
 def notebook_json(text: str) -> None:
-    with suppress(ValueError):  # no notebook
+    with suppress(ValueError):  # the text is not a notebook
         notebook_source(text.encode("utf-8", "replace"))
 
 
@@ -224,8 +224,8 @@ def symbols(text: str) -> None:
 
 
 def without_grammars() -> Callable[[], float]:
-    """Counts, in this process from now on, the seconds of processor time within grammars, which try several ways
-    through what they cannot read and are ended by the clock: for each text at most until the clock."""
+    """Starts counting the processor time that grammars take in this process. Grammars try several ways to read broken
+    text until a time limit stops them."""
     spent = 0.0
 
     def timed(language: Language, source: bytes) -> Node | None:
@@ -242,11 +242,11 @@ def without_grammars() -> Callable[[], float]:
 
 
 class _ReadError(Exception):
-    """A grammar has read a text, and nothing else is to be done with it."""
+    """Raised when a grammar has read a text, to stop any further work on it."""
 
 
 def grammars_alone() -> None:
-    """Ends each action on code in this process, from now on, as soon as the grammar has read it."""
+    """Makes each action on code in this process end as soon as the grammar has read the code."""
 
     def read(language: Language, source: bytes) -> Node | None:
         syntax_root(language, source)

@@ -1,5 +1,5 @@
-"""Texts on which a pattern could take longer than in proportion to their length, derived from the pattern itself: what
-each of its repeats repeats, and the beginnings of what it looks for, many times over, and then what it cannot match."""
+"""Derives from a pattern the texts for which it could take more than linear time. Each text repeats an example of one
+of the pattern's repeats, or the beginning of a match, and ends with text that cannot match."""
 
 import re
 import re._constants as c  # type: ignore[import-not-found]
@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MOST = 80  # of one pattern
+MOST = 80  # maximum number of pumps per pattern
 _REPEATS = (c.MAX_REPEAT, c.MIN_REPEAT, c.POSSESSIVE_REPEAT)
 _LETTERS = "a \n0A\t_-.,;:()[]{}<>\\/$*+#%&@=~^|!?'\"`xé"
-_NOTHING = "\x00"  # what few patterns match
+_NOTHING = "\x00"  # few patterns match this character
 
 
 @dataclass(frozen=True)
 class Pump:
-    """`before`, `piece` as often as fills the length, `after`."""
+    """A text that consists of `before`, `piece` repeated up to the length, and `after`."""
 
     before: str
     piece: str
@@ -34,7 +34,7 @@ def pumps_of(pattern: re.Pattern[str] | re.Pattern[bytes]) -> list[Pump]:
     found: dict[Pump, None] = {}
     repeats = list(_repeats(tree, ""))
     if not repeats:
-        return []  # what it looks at from one place is bounded
+        return []  # the pattern reads a bounded amount of text from each position
     for before, body, behind in repeats:
         for one in _samples(body, 4):
             for piece in dict.fromkeys((one, before + one, one + behind, before + one + behind)):
@@ -55,7 +55,8 @@ def pumps_of(pattern: re.Pattern[str] | re.Pattern[bytes]) -> list[Pump]:
 
 
 def _repeats(tree: Sequence[Any], before: str) -> Iterator[tuple[str, Sequence[Any], str]]:
-    """Each repeat without a small bound: an example of what stands before it, its body, an example of what follows."""
+    """Yields an example of the text before each repeat without a small bound, the repeat's body, and an example of the
+    text after it."""
     for at, (op, value) in enumerate(tree):
         here = before + next(_samples(tree[:at], 1), "")
         behind = next(_samples(tree[at + 1 :], 1), "")
@@ -83,7 +84,7 @@ def _parts(op: Any, value: Any) -> list[list[Any]]:
 
 
 def _samples(tree: Sequence[Any], most: int) -> Iterator[str]:
-    """At most so many different texts that (nearly) match a sequence."""
+    """Returns a limited number of different texts that (nearly) match a sequence."""
     seen: dict[str, None] = {}
     for turn in range(most):
         text = "".join(_sample(op, value, turn) for op, value in tree)

@@ -1,4 +1,5 @@
-"""Every parser of untrusted text takes time in proportion to it, whatever of its syntax is repeated. `make search`."""
+"""Checks that every parser of untrusted text takes linear time, even if any part of its syntax is repeated (`make
+search`)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every pattern of xkg takes time in proportion to the text that it is given. `make search`."""
+"""Checks that every pattern in xkg takes linear time in the length of its text (`make search`)."""
 
 import json
 import re
@@ -10,26 +10,27 @@ from tests.growth.pumping import Pump, pumps_of
 from tests.growth.written import Written, written_patterns
 
 SHARES = 16
-LENGTHS = (1_600, 6_400, 25_600)  # the last shows what takes a nanosecond a pair of characters
-# Patterns, by how they begin, that are given no more than so many characters; `True` where space in them is single.
+LENGTHS = (1_600, 6_400, 25_600)  # the last length reveals patterns that take a nanosecond per pair of characters
+# Maps the beginnings of patterns to the most characters that they are given. `True` means that spaces are never
+# repeated.
 GIVEN: dict[str, tuple[int, bool]] = {
-    r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])": (200, False),  # what stands before a run-in heading
-    r"[ \t]*\n[ \t]*\n|\s*\\(?:begin|item": (200, False),  # and behind it
-    r" {0,3}(?:<(?:span|a)\b": (1_000, False),  # a line
-    r"([^\W\d_]{2,})-$": (80, False),  # the end of a paragraph
-    r"[^\W\d_]{2}.*\d{4}": (300, False),  # a reference's tag
-    r"(?:[,.]?\s*\(?(?:1[89]|20)\d\d": (4_000, True),  # a reference
+    r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])": (200, False),  # used for the text before a run-in heading
+    r"[ \t]*\n[ \t]*\n|\s*\\(?:begin|item": (200, False),  # used for the text after a run-in heading
+    r" {0,3}(?:<(?:span|a)\b": (1_000, False),
+    r"([^\W\d_]{2,})-$": (80, False),
+    r"[^\W\d_]{2}.*\d{4}": (300, False),
+    r"(?:[,.]?\s*\(?(?:1[89]|20)\d\d": (4_000, True),
     r"[.,]?\s*(?:URL\s+)?https?:.*$": (4_000, True),
     r"[,.]?\s*\(?(?:1[89]|20)\d\d[a-z]?\)?\W*$": (4_000, True),
-    r"\b(?:recent|prior|previous|existing": (4_000, True),  # a sentence
+    r"\b(?:recent|prior|previous|existing": (4_000, True),
     r"(?:[\w-]+,?\s+){0,3}?(?:the|our": (4_000, True),
-    r"(.+?)\s*\(\s*([\w+-]+)\s*\)": (1_000, True),  # a name
-    r"^(?:.*\D)?(?:19|20)\d\d[a-z]?(?:[,;]": (800, False),  # what stands in parentheses
-    r"(\.git)?(@[^/]*)?/*$": (500, False),  # a path in an address
+    r"(.+?)\s*\(\s*([\w+-]+)\s*\)": (1_000, True),
+    r"^(?:.*\D)?(?:19|20)\d\d[a-z]?(?:[,;]": (800, False),
+    r"(\.git)?(@[^/]*)?/*$": (500, False),
 }
-# Files of xkg's own, or of the person who runs it.
+# These modules read only xkg's own files, or the user's.
 OWN = ("xkg.llm.prompt:", "xkg.store.neo4j.db.migrations:", "xkg.store.neo4j.db.connection:")
-# Handed on by name; only `match` is asked of them, once a formula.
+# These patterns are used under another name. xkg only calls `match` on them, once per formula.
 MATCHED = (r"((?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+)\$", r"((?:[^$\\]|\\.){0,20000}+)\$\$")
 
 

@@ -1,4 +1,4 @@
-"""Every regular expression that is written in xkg, and the ways in which it is used."""
+"""Finds every regular expression written in xkg, and how it is used."""
 
 import ast
 import importlib
@@ -18,7 +18,8 @@ _USES = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "
 
 @dataclass
 class Written:
-    """`uses` are the methods that the code calls; `places` are `module:name` or `module:line`."""
+    """A pattern. `uses` contains the methods that the code calls, and `places` contains entries `module:name` or
+    `module:line`."""
 
     pattern: re.Pattern[Any]
     places: list[str] = field(default_factory=list)
@@ -26,7 +27,8 @@ class Written:
 
 
 def modules() -> list[tuple[ModuleType, ast.Module]]:
-    """What of xkg imports `re`, with its syntax tree. No other module is loaded: some are scripts, which run."""
+    """Yields the modules of xkg that import `re`, with their syntax trees. Other modules are not loaded, because
+    scripts would run."""
     found = []
     for info in pkgutil.walk_packages(xkg.__path__, "xkg."):
         spec = importlib.util.find_spec(info.name)
@@ -39,7 +41,7 @@ def modules() -> list[tuple[ModuleType, ast.Module]]:
 
 
 def written_patterns() -> tuple[list[Written], list[str]]:
-    """The patterns, and the places of those that are put together at run time."""
+    """Returns the patterns, and the places of those that are assembled at run time."""
     found: dict[tuple[Any, int], Written] = {}
     late: list[str] = []
     called: dict[tuple[str, str], set[str]] = {}
@@ -71,7 +73,7 @@ def written_patterns() -> tuple[list[Written], list[str]]:
                 elif (pattern.pattern, pattern.flags) not in found:
                     add(pattern, place, {"match", "search"})
     for one in found.values():
-        one.uses = one.uses or {"match", "search"}  # it is handed on, who knows to whom
+        one.uses = one.uses or {"match", "search"}  # the pattern is passed on, so its uses are unknown
     return list(found.values()), late
 
 

@@ -1,4 +1,5 @@
-"""Places of a library, each a real one: a folder, a bare git repository, an object store, and what fsspec opens."""
+"""Provides a library in each kind of storage: a folder, a bare git repository, an object store, and a storage opened by
+fsspec."""
 
 import logging
 import subprocess
@@ -24,7 +25,7 @@ def object_store() -> Iterator[str]:
 
 @pytest.fixture(params=KINDS)
 def writable(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of an empty library."""
+    """Returns the address of an empty library."""
     kind = request.param
     if kind == "s3":
         address = request.getfixturevalue("object_store")

@@ -104,6 +104,6 @@ def test_a_version_that_its_writer_has_seen_is_replaced_and_another_is_kept() ->
     assert attested.versions[0].holds == {"0123456789abcdef"}
     own = merged(attested, change("p", "b" * 64, seen=("a" * 64,)))
     assert [version.content[0] for version in own.versions] == ["b"]
-    assert own.versions[0].holds == {"0123456789abcdef"}  # it may attest code that is the same
+    assert own.versions[0].holds == {"0123456789abcdef"}  # the attested code may be unchanged
     theirs = merged(attested, change("p", "c" * 64))
     assert {version.content[0] for version in theirs.versions} == {"a", "c"}

@@ -1,4 +1,4 @@
-"""Packages and nodes that somebody made to do harm, and vectors that travel."""
+"""Tests malicious packages and nodes, and the transfer of vectors."""
 
 import json
 import struct
@@ -43,7 +43,7 @@ def test_vectors_travel_and_replace_nothing(tmp_path: Path) -> None:
         put_vectors([found._replace(vectors=damaged)], two)
         assert two.encode_documents(texts).codes == one.encode_documents(texts).codes
     with embedder(tmp_path / "three", no_embedder) as three:
-        put_vectors([found._replace(bundle=a_paper(2))], three)  # texts of another paper
+        put_vectors([found._replace(bundle=a_paper(2))], three)  # the texts belong to another paper
         with pytest.raises(AssertionError, match="nothing is to be embedded"):
             three.embed(texts)
 

@@ -1,4 +1,4 @@
-"""Web servers that stumble, and those that mean harm."""
+"""Tests web servers that fail, and malicious ones."""
 
 import hashlib
 import http.server
@@ -24,8 +24,8 @@ PACKAGE = Package(name=hashlib.sha256(DATA).hexdigest(), size=len(DATA))
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """`files` by path; an answer breaks off after `cut` bytes, `ranges` says whether Range is understood, `statuses`
-    are given before any file."""
+    """Serves `files` by path. An answer breaks off after `cut` bytes. `ranges` says whether the server supports Range,
+    and `statuses` are sent before any file."""
 
     daemon_threads = True
 
@@ -57,7 +57,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         start = int(asked[len("bytes=") : -1]) if asked and self.server.ranges else 0
         self.send_response(206 if start else 200)
-        if self.server.cut is None:  # else the end of the connection is the end of the answer
+        if self.server.cut is None:  # otherwise, the answer ends with the connection
             self.send_header("Content-Length", str(len(data) - start))
         self.send_header("ETag", '"1"')
         self.end_headers()
@@ -88,7 +88,7 @@ def place(server: Server, tmp_path: Path) -> Iterator[Place]:
 def test_a_download_goes_on_where_it_broke_off(server: Server, place: Place, tmp_path: Path, ranges: bool) -> None:
     server.files[path_of(PACKAGE.name)], server.cut, server.ranges = DATA, 80_000, ranges
     if not ranges:
-        (tmp_path / f"{PACKAGE.name}.part").write_bytes(DATA[:400_000])  # of a process that was killed
+        (tmp_path / f"{PACKAGE.name}.part").write_bytes(DATA[:400_000])  # a process that was killed left this file
         server.cut = None
     clock = TurnedClock()
     assert download(place, PACKAGE, tmp_path, clock).read_bytes() == DATA
@@ -130,7 +130,7 @@ def test_more_bytes_or_other_bytes_than_were_named_are_refused(server: Server, p
             download(place, PACKAGE, tmp_path, TurnedClock())
         with pytest.raises(UnsafeInputError):
             read_file(place, PACKAGE.name, clock=TurnedClock())
-    server.files[path_of(PACKAGE.name)] = DATA  # what was refused is not gone on with
+    server.files[path_of(PACKAGE.name)] = DATA  # a rejected file is not resumed
     assert download(place, PACKAGE, tmp_path, TurnedClock()).read_bytes() == DATA
     assert sorted(path.name for path in tmp_path.iterdir()) == [PACKAGE.name]
 

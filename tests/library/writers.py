@@ -1,4 +1,4 @@
-"""`python -m tests.library.writers PLACE KG NAME COUNT`: adds so many papers to a library, one at a time."""
+"""Adds COUNT papers to a library, one at a time: `python -m tests.library.writers PLACE KG NAME COUNT`."""
 
 import sys
 from pathlib import Path

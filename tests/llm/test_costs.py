@@ -1,5 +1,3 @@
-"""What `xkg costs` says, also while a build runs."""
-
 import json
 from contextlib import closing
 from dataclasses import replace

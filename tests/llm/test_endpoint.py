@@ -1,4 +1,4 @@
-"""Where the key goes, and where it never does."""
+"""Tests where the key is sent, and that it is never sent elsewhere."""
 
 import logging
 import socket

@@ -1,4 +1,4 @@
-"""What was paid for survives what can happen to a file."""
+"""Checks that paid answers survive damage to a file."""
 
 import logging
 import sqlite3

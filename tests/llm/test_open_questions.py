@@ -1,4 +1,4 @@
-"""Questions that wait for the caller of a job: posted, taken, answered once, and found again after a kill."""
+"""Tests questions that wait for a job's caller. They are posted, taken, answered once, and found again after a kill."""
 
 import threading
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_callers_that_share_a_job_get_different_questions(tmp_path: Path) -> Non
     first = questions.waiting(1)[0]
     questions.give(1, [first.id])
     clock.turn(40)
-    waiting = OpenQuestions(tmp_path, clock).waiting(1)  # another caller, in another process
+    waiting = OpenQuestions(tmp_path, clock).waiting(1)
     assert [question.id for question in waiting] == [*[id for id in ids if id != first.id], first.id]
     assert [question.given_ago for question in waiting] == [None, None, 40]
 
@@ -59,7 +59,7 @@ def test_the_first_answer_counts(questions: OpenQuestions) -> None:
 def test_what_is_answered_before_a_kill_is_there_for_the_next_job(questions: OpenQuestions) -> None:
     answered, asked = questions.post(1, request("a")), questions.post(1, request("b"))
     questions.answer(1, answered, '{"name": "x"}')
-    assert questions.post(2, request("a")) == answered  # the build was killed before it could take the answer
+    assert questions.post(2, request("a")) == answered  # the build was killed before it took the answer
     assert questions.take(answered) == '{"name": "x"}'
     assert questions.post(2, request("b")) == asked
     assert [question.id for question in questions.waiting(2)] == [asked]
@@ -105,7 +105,7 @@ def test_a_job_ends_if_nobody_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 class Turning:
-    """An event that nobody sets; a minute passes with each wait."""
+    """An event that is never set. Each wait takes a minute on the clock."""
 
     def __init__(self, clock: TurnedClock) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""From text to an answer: whatever stands around it, and nothing that only looks like one."""
+"""Finds answers in any surrounding text, and rejects text that only looks like an answer."""
 
 import json
 from enum import StrEnum
@@ -19,8 +19,6 @@ class Kind(StrEnum):
 
 
 class Part(AnswerType):
-    """A part."""
-
     name: Annotated[str, Field(description="what it is called", min_length=1)]
     kind: Kind
     parts: tuple["Part", ...]
@@ -77,7 +75,7 @@ def test_the_answer_is_found_in_what_stands_around_it(text: str) -> None:
 )
 @settings(max_examples=25)
 def test_any_text_fits_into_an_answer_and_words_may_surround_it(around: str, name: str) -> None:
-    """Fences, braces, quotes and escapes inside of a string end nothing."""
+    """Fences, braces, quotes and escapes inside a string do not end the answer."""
     sent = {**LEAF, "name": f"x{name}"}
     assert read(f"{around}{json.dumps(sent, ensure_ascii=False)}{around}").name == f"x{name}"
     assert read(f"{around}{json.dumps(sent)}{around}").name == f"x{name}"
@@ -85,7 +83,7 @@ def test_any_text_fits_into_an_answer_and_words_may_surround_it(around: str, nam
 
 @given(st.data())
 def test_no_beginning_of_an_answer_is_taken_for_an_answer(data: st.DataObject) -> None:
-    """A tree that is cut off holds whole trees, and none of them is what was meant."""
+    """A truncated tree contains complete trees, but none of them is the answer."""
     text = json.dumps(TREE, indent=data.draw(st.sampled_from([None, 1])))
     end = data.draw(st.integers(0, len(text) - 1))
     with pytest.raises(UnusableError) as caught:

@@ -1,4 +1,4 @@
-"""Prompt files, and what data can and cannot do to a prompt."""
+"""Tests prompt files, and that data cannot forge parts of a prompt."""
 
 import importlib
 import pkgutil
@@ -120,7 +120,7 @@ def test_no_data_changes_the_structure_of_a_prompt(name: str, files: str) -> Non
 
 
 def test_data_that_knows_its_mark_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight digits can be found by trying; here the first try of the digest is what the data holds."""
+    """An attacker can find eight digits by trial. Here, the data contains the digest's first value."""
 
     class Digest:
         tries = 0
@@ -160,7 +160,7 @@ def test_every_prompt_loads_and_names_an_answer_whose_fields_are_all_required() 
         output = load_prompt(path).output
         assert output in {kind.__name__ for kind in kinds}, f"{path.name} names an answer that no guided stage has"
     for kind in kinds:
-        # A list or a text that is left out is an empty one, and no reason to ask again.
+        # An omitted list or text counts as empty, and causes no second question.
         assert all(field.is_required() or field.default in ((), "") for field in kind.model_fields.values()), kind
         assert answer_schema(kind)["required"] == list(kind.model_fields)
 

@@ -1,4 +1,4 @@
-"""Endpoints that refuse a part of a request, or answer in another form: each is still understood."""
+"""Tests endpoints that refuse a part of a request or answer in another form."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def replies(script: Callable[[dict[str, Any]], Answer], **settings: Any) -> tuple[list[Reply], ScriptedEndpoint]:
-    """The replies to two questions."""
+    """Returns the replies to two questions."""
     with ScriptedEndpoint(script) as endpoint:
         shape: dict[str, Any] = {"seconds": 20, "patience": 0.1, **settings}
         reached = ChatCompletions(access(LlmSettings(base_url=endpoint.url)), **shape)
@@ -125,7 +125,7 @@ def events(handler: Handler, delta: Callable[[str], dict[str, Any]] = content) -
 
 
 def lines(handler: Handler) -> None:
-    """A stream without "data:", in which a line separator of Unicode is part of a text."""
+    """Sends a stream without "data:", in which a text contains a Unicode line separator."""
     parts = ({"choices": [{"message": {"content": text}}]} for text in (GOOD[:4], "\u2028", GOOD[4:]))
     end = {"choices": [], "usage": {"completion_tokens": 7}}
     handler.reply(200, "\r\n".join(json.dumps(part, ensure_ascii=False) for part in (*parts, end)).encode("utf-8-sig"))

@@ -43,8 +43,8 @@ except SandboxUnavailableError as error:
 
 
 def as_ordinary_user(site: Path | None = None) -> tuple[str, ...]:
-    """The command that leaves root, when the tests run as root; with the right to pass the folders to an interpreter
-    that lies in root's home, and to packages in a temporary folder of root's."""
+    """Returns a command that drops root's privileges, or nothing if the tests do not run as root. The command keeps the
+    right to enter root's home if the interpreter or the packages are there."""
     if os.geteuid() != 0:
         return ()
     closed = interpreter_is_closed() or _is_closed(_ROOT) or (site is not None and _is_closed(site))
@@ -60,7 +60,7 @@ def _is_closed(place: Path) -> bool:
 
 
 class LandlockOfOrdinaryUser:
-    """`LandlockRunner` in a process of somebody who is not root, on this kernel or as if on one of an older ABI."""
+    """Runs `LandlockRunner` in a process that is not root's, with this kernel's ABI or an older one."""
 
     name = "landlock"
     weaker = ()
@@ -84,7 +84,8 @@ class LandlockOfOrdinaryUser:
 
 
 class Forked:
-    """The second job of a warm process: it and all that came of it are gone afterwards, and a third job can follow."""
+    """Forks each job from a warm process, as its second job. The job must leave nothing behind, and a third job must be
+    able to follow."""
 
     name = "bubblewrap"
     weaker = ()
@@ -95,11 +96,11 @@ class Forked:
             warm.run(harmless.model_copy(update={"site": job.site}))
             before = set(descendants(os.getpid()))
             outcome = warm.run(job)
-            if threading.current_thread() is threading.main_thread():  # others have processes of their own
+            if threading.current_thread() is threading.main_thread():  # other threads have separate processes
                 assert set(descendants(os.getpid())) <= before
             after = warm.run(harmless.model_copy(update={"site": job.site}))
             assert (after.output, after.runner) == ("fine\n", "bubblewrap, warm")
-            assert outcome.runner == "bubblewrap, warm" or job.python  # else its process was lost
+            assert outcome.runner == "bubblewrap, warm" or job.python  # otherwise, the warm process was lost
         return outcome
 
 
@@ -118,7 +119,7 @@ def _no_container() -> str | None:
 
 
 def require_container() -> ContainerRunner:
-    """Needs podman or docker, and the image that `make containers` or `make runner-image` makes."""
+    """Requires podman or docker, and the image from `make containers` or `make runner-image`."""
     if (why := _no_container()) is not None:
         pytest.skip(why)
     return ContainerRunner()
@@ -126,7 +127,7 @@ def require_container() -> ContainerRunner:
 
 @pytest.fixture
 def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
-    """A registry on the loopback, the only one that is configured."""
+    """Provides a registry on loopback, which is the only registry in the settings."""
     for name in list(os.environ):
         if name.startswith(("UV_", "PIP_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
@@ -137,7 +138,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
 
 @pytest.fixture(scope="session")
 def contained() -> Iterator[Runner]:
-    """The sandbox as builds use it: jobs are forked from one process. For tests that are not about the runner."""
+    """Provides the sandbox of builds, which forks jobs from one process, for tests of other things than the runner."""
     with WarmRunner(BubblewrapRunner(), lambda _: ()) as runner:
         yield runner
 
@@ -158,7 +159,7 @@ def runner(request: pytest.FixtureRequest) -> Runner:
 
 @pytest.fixture
 def attack(runner: Runner) -> Attack:
-    """Runs hostile source in the sandbox, under small limits that keywords change."""
+    """Runs hostile source in the sandbox, with small limits that keywords change."""
     return attack_on(runner)
 
 
@@ -186,7 +187,7 @@ def attack_on(runner: Runner) -> Attack:
     ]
 )
 def every_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Attack:
-    """Root's sandbox and the ordinary user's are built differently, and both must hold."""
+    """The sandboxes for root and for ordinary users differ, and both must contain the attack."""
     if request.param.startswith("landlock"):
         require_landlock()
         ordinary = LandlockOfOrdinaryUser(landlock.version())

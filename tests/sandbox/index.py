@@ -1,4 +1,4 @@
-"""A package index of our own on the loopback, with wheels made on the spot."""
+"""Serves a package index on loopback, with wheels created by the tests."""
 
 import base64
 import hashlib
@@ -33,8 +33,8 @@ def wheel(name: str, version: str, files: Mapping[str, str | bytes], requires: t
 
 
 class Index:
-    """`files` maps a file name to its bytes, `days` to the day it was published; `asked` holds the paths that were
-    requested. `status` other than 200 is all that it answers."""
+    """Serves `files`, keyed by name. `days` maps a name to its date of publication, and `asked` contains the requested
+    paths. If `status` is not 200, every answer consists only of this status."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -59,7 +59,7 @@ class Index:
         self.files[file_name] = wheel(name, version, files, requires)
 
     def add_source(self, name: str, version: str, files: Mapping[str, str], day: str | None = None) -> None:
-        """A source distribution; `files` are relative to its folder."""
+        """Adds a source distribution. The paths in `files` are relative to its folder."""
         folder = f"{name.replace('-', '_')}-{version}"
         if day:
             self.days[f"{folder}.tar.gz"] = f"{day}T12:00:00Z"
@@ -82,7 +82,7 @@ def serving(index: Index) -> Iterator[Index]:
             for name, value in extra.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(content)))
-            if self.close_connection:  # else uv asks again over this connection, and pauses before it retries
+            if self.close_connection:  # otherwise, uv asks again over this connection
                 self.send_header("Connection", "close")
             self.end_headers()
             if self.command == "GET":

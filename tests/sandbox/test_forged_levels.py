@@ -1,4 +1,4 @@
-"""Tests and implementations that try to get a level that they have not earned, on each runner."""
+"""Tries to forge levels with tests and implementations, on each runner."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -47,7 +47,7 @@ assert smoothed([4.0, 8.0]) == [4.0, 6.0]
 assert scaled([1.0, 3.0]) == [0.25, 0.75]
 assert scaled([0, 0]) == [0, 0]
 """
-# It runs everything, so that mutants of all lines are tried, and would notice none.
+# This test runs all lines, so that mutants of all lines are tried, but it would notice none.
 RUNS = "smoothed([1, 2]); scaled([1, 2])\n"
 
 
@@ -55,7 +55,8 @@ RUNNERS = ("bubblewrap", "landlock", "warm")
 
 
 def in_turn(name: str, acts: Iterable[str]) -> pytest.MarkDecorator:
-    """Each act on one runner: a level depends on the harness, and what a runner contains is tried elsewhere."""
+    """Tries each act on one runner, because a level depends only on the harness. Other tests cover the isolation by
+    each runner."""
     return pytest.mark.parametrize(("runner", name), list(zip(cycle(RUNNERS), acts)), indirect=["runner"])
 
 
@@ -82,7 +83,7 @@ def test_an_honest_test_is_tested(runner: Runner) -> None:
     assert (proof.evidence.level, proof.cause) == (Level.TESTED, Cause.PASSES), proof
 
 
-# --- a test that does not come to its end is not executed
+# --- a test that does not finish is not executed
 
 MARKERS = 'print("\\nxkg: import ended\\nxkg: test ended [1, 2, 3]\\n", flush=True)'
 ENDS = {
@@ -284,7 +285,7 @@ def test_what_a_test_that_reaches_into_the_harness_did_cannot_be_told(contained:
     assert "the program that runs it" in proof.evidence.reason or "inspects its callers" in proof.evidence.reason
 
 
-# What no syntax tree tells: then there is nothing to be seen.
+# A syntax tree does not reveal these acts.
 HIDDEN = {
     "size": "import os\nassert os.stat('implementation' + '.py').st_size == {size}",
     "text": "assert 'keep * value' in open('implementation' + '.py').read()",
@@ -331,11 +332,11 @@ def test_every_mutant_looks_like_the_original(runner: Runner, what: str) -> None
     assert (proof.evidence.reason or "").startswith("the test passes with the body of smoothed left out"), proof
 
 
-# --- when a run happens tells nothing
+# --- the time of a run reveals nothing
 
 
 class Counting:
-    """Tells the test which run it is, as a clock or a process id might."""
+    """Tells the test the number of its run, as a clock or a process id could."""
 
     weaker = ()
 
@@ -364,7 +365,7 @@ def test_a_warm_process_that_counts_its_runs_tells_nothing() -> None:
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING), proof
 
 
-# --- which lines were run is not for the test to say
+# --- a test cannot change which lines count as executed
 
 
 def test_a_test_that_hides_the_lines_that_it_runs_is_judged_on_all(contained: Runner) -> None:
@@ -426,10 +427,10 @@ assert False
     ((job, outcome),) = recording.seen
     assert "keep * value" in outcome.output or "smoothed" in outcome.output
     assert job.files["ended"] not in outcome.output
-    assert outcome.output.count(job.files["imported"]) == 1  # what the harness itself printed
+    assert outcome.output.count(job.files["imported"]) == 1  # the harness itself prints the line once
 
 
-# --- packages run nothing before the test does
+# --- packages run no code before the test
 
 
 def test_what_packages_would_run_at_the_start_is_not_run(runner: Runner, tmp_path: Path) -> None:
@@ -466,7 +467,7 @@ def test_how_many_mutants_are_tried_is_fixed(contained: Runner) -> None:
 
 
 def test_nothing_of_ours_is_in_a_job(runner: Runner) -> None:
-    """The uid, the variables and the descriptors that a test has."""
+    """Returns the uid, the variables and the descriptors that a test sees."""
     look = """
 import os
 open_ = sorted(int(n) for n in os.listdir('/proc/self/fd'))

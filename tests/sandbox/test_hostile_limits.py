@@ -1,4 +1,4 @@
-"""What hostile code can use up: memory, processes, disk, output, time; and what outlives it."""
+"""Tests limits on memory, processes, disk, output and time for hostile code, and that no process outlives a run."""
 
 import os
 import time
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.product("each runner × each hostile act", "runner", "e
 
 
 def processes_with(mark: str) -> list[str]:
-    """Command lines of this machine that hold `mark`."""
+    """Returns the command lines on this machine that contain `mark`."""
     found = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
@@ -31,7 +31,7 @@ def processes_with(mark: str) -> list[str]:
 
 def test_memory_in_one_process(attack: Attack) -> None:
     outcome = attack("held = [bytearray(1 << 20) for _ in range(100_000)]", memory_mb=150)
-    if outcome.ended == "exited":  # on a busy machine the kernel's own limit comes before the watchdog
+    if outcome.ended == "exited":  # on a busy machine, the kernel's limit may act before the watchdog
         assert outcome.output.endswith("MemoryError\n")
     else:
         assert (outcome.ended, outcome.exit_code) == ("memory", None)
@@ -112,7 +112,7 @@ def test_a_fork_bomb(attack: Attack) -> None:
         seconds=2,
         processes=20,
     )
-    assert outcome.ended in ("timeout", "killed")  # the latter where the watchdog counts, not the kernel
+    assert outcome.ended in ("timeout", "killed")  # "killed" if the watchdog counts processes, not the kernel
     assert processes_with(mark) == []
 
 
@@ -131,7 +131,7 @@ def test_a_thread_bomb(attack: Attack) -> None:
         processes=20,
     )
     assert outcome.ok
-    # An ordinary user's Landlock has no uid of its own to count by, and no namespace.
+    # An ordinary user's Landlock has neither a separate uid for counting nor a namespace.
     assert int(outcome.output) <= (20 if outcome.runner != "landlock" or os.geteuid() == 0 else 80)
 
 
@@ -220,7 +220,7 @@ def test_a_disk_fill(attack: Attack) -> None:
     )
     refused, _, held = outcome.output.partition("refused\nrefused\n")
     assert refused == ""
-    if outcome.ended == "disk":  # what was written over the limit is gone with the scratch folder
+    if outcome.ended == "disk":  # output beyond the limit was deleted with the scratch folder
         assert held == ""
     else:
         assert outcome.ok, outcome

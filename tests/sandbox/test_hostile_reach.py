@@ -1,4 +1,4 @@
-"""What hostile code can reach: network, sockets, files, variables, other processes, the kernel."""
+"""Tests that hostile code cannot reach the network, sockets, files, variables, other processes or the kernel."""
 
 import os
 import socket
@@ -21,7 +21,7 @@ _SEEN = {"bubblewrap": 2, "bubblewrap, warm": 3, "container": 2, "landlock": 0}
 
 @pytest.fixture
 def listener() -> Iterator[tuple[int, list[object]]]:
-    """A TCP listener on this machine's loopback, and who came."""
+    """Provides a TCP listener on loopback that records its clients."""
     came: list[object] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.2)
@@ -161,7 +161,7 @@ def test_secrets_in_files_and_variables(every_way: Attack, tmp_path: Path, monke
     assert secret not in outcome.output
     assert "XKG_TEST_TOKEN" not in outcome.output
     hidden = ("/etc/shadow'", "kcore", "/dev/mem")
-    # An image has files of its own in /etc, with nothing of this machine.
+    # An image has its own files in /etc, which contain nothing from this machine.
     for name in (*hidden, *(() if outcome.runner == "container" else ("resolv.conf", "machine-id"))):
         assert name not in outcome.output
 
@@ -324,7 +324,8 @@ def test_calls_that_reach_the_kernel_or_other_processes(every_way: Attack) -> No
     assert outcome.ok, outcome.output
     assert len(lines) == 36
     for name, result, number in lines:
-        # EPERM, or ENOSYS where callers fall back; setuid(0) is EINVAL inside a user namespace that maps no 0
+        # The error is EPERM, or ENOSYS if callers have a fallback. In a user namespace that does not map 0, setuid(0)
+        # fails with EINVAL.
         assert (result, number) in {("-1", "1"), ("-1", "38")} or (name, number) == ("setuid", "22"), name
 
 
@@ -345,7 +346,7 @@ def test_the_job_is_nobody_without_rights(every_way: Attack) -> None:
     )
     rights = "0 0 0 0"
     if outcome.runner == "landlock" and interpreter_is_closed():
-        rights = "4 4 4 4"  # CAP_DAC_READ_SEARCH, to pass the closed folder
+        rights = "4 4 4 4"  # CAP_DAC_READ_SEARCH allows entering the closed folder
     assert outcome.output.splitlines() == [
         "True True",
         rights,

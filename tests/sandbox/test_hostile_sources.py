@@ -1,5 +1,4 @@
-"""Source distributions whose build attacks what builds it: real archives from an index on the loopback, the real uv,
-the real sandbox."""
+"""Builds hostile source distributions: real archives from an index on loopback, with the real uv and sandbox."""
 
 import platform
 from collections.abc import Sequence
@@ -17,8 +16,8 @@ from xkg.sandbox.packages.plan import Installing
 from xkg.sandbox.runner import Environment, Job, Limits
 
 PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-# A build backend of the standard library alone. The source defines `attack`, and may define the wheel's members and its
-# name.
+# This build backend uses only the standard library. The source defines `attack`, and may define the wheel's members and
+# its name.
 BACKEND = """
 import os, zipfile
 from attack import *
@@ -39,7 +38,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 
 
 def made(index: Index, folder: Path, attack: str, **more: str) -> Environment:
-    """The environment for `import alpha`, which the index has as source alone."""
+    """Returns the environment for `import alpha`. The index contains alpha only as source."""
     index.add_source("alpha", "1.0", {"pyproject.toml": PROJECT, "backend.py": BACKEND, "attack.py": attack, **more})
     folder.chmod(0o755)
     return UvEnvironments(EnvironmentSettings(folder=folder / "e", max_mb=20), BubblewrapRunner()).make(["alpha"])
@@ -85,7 +84,7 @@ def test_a_build_finds_no_key_network_or_store(index: Index, tmp_path: Path, mon
     assert environment.packages == ("alpha==1.0",), environment.missing
     assert value(environment) == "[]"
     assert not list(tmp_path.rglob("planted"))
-    # it is built once: another set with it takes the stored wheel
+    # The package is built only once. Another environment with the package uses the stored wheel.
     index.add("beta", "1.0", {"beta.py": ""})
     index.asked.clear()
     maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), BubblewrapRunner())
@@ -179,7 +178,7 @@ OK = "def attack():\n    return 1\n"
 def built(
     folder: Path, imports: list[str], lines: list[str], declared: Sequence[str] = ()
 ) -> tuple[Environment, list[str]]:
-    """The environment, and the packages that were built for it."""
+    """Returns the environment, and the packages that were built for it."""
     folder.chmod(0o755)
     told: list[Installing] = []
     maker = UvEnvironments(EnvironmentSettings(folder=folder / "e", max_mb=20), BubblewrapRunner(), told.append)
@@ -249,7 +248,7 @@ def test_packages_later_than_the_code_come_from_their_first_day_with_its_sources
 
 
 def test_what_is_not_asked_for_is_never_built(index: Index, tmp_path: Path) -> None:
-    """To choose a version, and to look for other sources, runs nothing of a source."""
+    """A source's code must not run when a version is chosen, or when other sources are searched for."""
     mark = "import pathlib\npathlib.Path('/make/wheels/planted').write_text('x')\n"
     index.add_source("alpha", "2.0", {"setup.py": mark, "pyproject.toml": PROJECT, "backend.py": mark})
     index.add("alpha", "1.0", {"alpha.py": "value = 1"})

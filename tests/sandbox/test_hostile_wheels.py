@@ -1,5 +1,5 @@
-"""Wheels that want to be more than files in their own folder: real wheels from an index on the loopback, the real uv,
-installed in the real box."""
+"""Installs hostile wheels that try to write outside their own folder. The wheels are real and come from an index on
+loopback, and so are uv and the sandbox."""
 
 import io
 import json
@@ -48,7 +48,7 @@ def made(index: Index, folder: Path, content: bytes, *names: str) -> Environment
 def packed(
     *more: tuple[str | zipfile.ZipInfo, str | bytes], metadata: str = "", compression: int = zipfile.ZIP_DEFLATED
 ) -> bytes:
-    """A wheel of `alpha` with more members, under whatever name and mode."""
+    """Creates a wheel of `alpha` with additional members, under any name and mode."""
     buffer = io.BytesIO(wheel("alpha", "1.0", {"alpha.py": "value = 1\n"}))
     if metadata:
         buffer = io.BytesIO(without(buffer.getvalue(), f"{INFO}/METADATA"))
@@ -133,7 +133,7 @@ WHEELS: Mapping[str, Callable[[], bytes]] = {
 
 
 def lying(content: bytes, size: int) -> bytes:
-    """The list of files says that the large one is small."""
+    """Creates a wheel whose list of files declares a small size for a large file."""
     return content.replace(size.to_bytes(4, "little"), (100).to_bytes(4, "little"))
 
 
@@ -148,7 +148,7 @@ def test_a_hostile_wheel_stays_in_its_folder_and_runs_nothing(index: Index, tmp_
     assert held < 40 << 20
 
 
-# --- what installs them: were it taken over by a wheel, it could do no more than this
+# --- a compromised installer, which must have no more access than this
 
 LOOKS = """
 import json, os, pathlib
@@ -165,7 +165,7 @@ next(pathlib.Path("/make").glob("work-*")).joinpath("answer.json").write_text(js
 
 
 def taken_over(monkeypatch: pytest.MonkeyPatch, folder: Path, source: str) -> Environment:
-    """An environment where `source` runs in the installer's place."""
+    """Creates an environment in which `source` replaces the installer."""
     monkeypatch.setattr("xkg.sandbox.packages.installer_runs._INSTALLER", ("-I", "-c", source))
     maker = UvEnvironments(EnvironmentSettings(folder=folder / "environments", max_mb=20), BubblewrapRunner())
     return maker.make(["alpha"])

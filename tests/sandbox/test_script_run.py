@@ -1,4 +1,4 @@
-"""Scripts of callers in the sandbox: what they see, what comes back of them, and what is left of them: nothing."""
+"""Runs callers' scripts in the sandbox, and tests their input, their results and that they leave nothing behind."""
 
 import json
 import sysconfig
@@ -106,7 +106,7 @@ open("a\\n\\x1b[31mname", "w").write("named")
     assert (why["pipe"], why["link"]) == ("it is not a regular file", "it is a link, or cannot be read")
 
 
-# What run_code must not reach; the walls themselves are tried on every runner in test_hostile_reach.
+# Scripts for run_code must not reach these. The tests in test_hostile_reach try the isolation on every runner.
 REACH = """
 import json, os, socket, pathlib
 done = {"variables": sorted(os.environ), "opened": []}

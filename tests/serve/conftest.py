@@ -1,4 +1,4 @@
-"""A small graph of two papers, our own writing, published once."""
+"""Provides a small graph of two papers, written for the tests and published once."""
 
 import shutil
 from collections.abc import Iterator
@@ -117,7 +117,7 @@ def bundles() -> list[PaperBundle]:
 
 
 def published(folder: Path, embedder: OnnxEmbedder, *papers: PaperBundle) -> Path:
-    """A graph of these papers."""
+    """Creates a graph of these papers."""
     with closing(EmbeddedStore(folder / "kg", lambda: embedder)) as store:
         store.publish(papers)
     return folder / "kg"
@@ -145,7 +145,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> P
 
 @pytest.fixture
 def graph_copy(graph: Path, tmp_path: Path) -> Path:
-    """A copy that a test may change."""
+    """Creates a copy that a test may change."""
     return Path(shutil.copytree(graph, tmp_path / "kg"))
 
 

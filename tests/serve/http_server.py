@@ -1,4 +1,4 @@
-"""A server over real loopback HTTP, in a thread of the test's own process."""
+"""Runs a server over real loopback HTTP, in a thread of the test's process."""
 
 import socket
 import threading
@@ -45,7 +45,7 @@ class Running(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """Each request on a connection of its own."""
+    """Sends each request over a separate connection."""
 
     base: str
     headers: dict[str, str]
@@ -74,7 +74,7 @@ PING = rpc("ping")
 
 
 def without_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Servers that start then refill nobody's requests, however slow this machine is."""
+    """Stops the clock of the rate limits of servers that start now, so that a slow machine does not refill them."""
     monkeypatch.setattr(Rates.__init__, "__defaults__", (lambda: 0.0,))
 
 

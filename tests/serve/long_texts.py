@@ -1,4 +1,4 @@
-"""A paper whose every text, but for ids and what has few values, is as long as asked."""
+"""Creates a paper whose texts all have a given length, except for ids and fields with few possible values."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""What nobody should ask, through a real client: an answer or one line of refusal, and the server goes on."""
+"""Sends abusive requests through a real client. Each must get an answer or a one-line error, and the server must
+continue."""
 
 import json
 import threading
@@ -94,7 +95,7 @@ async def test_an_unknown_tool_is_refused(server: MCPServer) -> None:
 
 
 def of_generation(number: int, texts: int = 6) -> list[PaperBundle]:
-    """The same two papers, in which every name says the generation."""
+    """Returns the two papers with the generation in every name."""
     bundles = []
     for paper in ("title:one", "title:two"):
         name, definition = f"Top g{number}", f"Kernel of g{number}."

@@ -1,4 +1,4 @@
-"""Which folders of this machine a caller may name."""
+"""Tests which folders of this machine a caller may name."""
 
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def test_what_lies_outside_is_refused_however_it_is_named(tmp_path: Path) -> Non
         with pytest.raises(InputError) as error:
             under_roots(named, [root])
         assert "\n" not in str(error.value)
-    # What lies outside is not told from what does not exist.
+    # Files outside the roots look like files that do not exist.
     said = []
     for named in (str(outside), str(tmp_path / "not-a-folder-a")):
         with pytest.raises(InputError) as error:

@@ -1,4 +1,4 @@
-"""Text and structured content carry the same facts."""
+"""Checks that text and structured content contain the same facts."""
 
 import json
 from enum import Enum
@@ -28,7 +28,7 @@ SAID = st.text(st.characters(exclude_categories=()), max_size=8)
 
 
 def made(kind: Any) -> st.SearchStrategy[Any]:
-    """Any value that a field of this type may hold."""
+    """Generates values that a field of this type may contain."""
     arguments = get_args(kind)
     if kind in (str, Any):
         return SAID
@@ -74,7 +74,7 @@ KINDS: dict[type[Value], st.SearchStrategy[Any]] = {
 
 
 def seen(said: str) -> str:
-    """Without the marks of quoted lines, and however white space lies."""
+    """Normalises white space, and removes the marks of quoted lines."""
     return "".join(said.replace("\\n", "\n").replace(">", "").split())
 
 

@@ -1,4 +1,4 @@
-"""The tools that build, as clients use them: over HTTP with tokens, and over stdio."""
+"""Tests the building tools over HTTP with tokens, and over stdio."""
 
 import asyncio
 import os
@@ -61,7 +61,7 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
 
 
 def in_one_line(result: CallToolResult) -> str:
-    """The text of an error, which is one line and no trace of our insides."""
+    """Returns the text of an error. Checks that it is one line without internal details."""
     said = str(result.content[0].text)  # type: ignore[union-attr]
     assert "\n" not in said.strip()
     assert len(said) < 1200

@@ -1,4 +1,5 @@
-"""A build whose questions an agent answers over a pipe; its session ends in the middle, and another goes on."""
+"""Runs a build whose questions an agent answers over a pipe. The agent's session ends early, and another one
+continues."""
 
 import json
 import os
@@ -28,7 +29,7 @@ BLOCK = re.compile(r"<<<(\w+) ([0-9a-f]{8})>>>\n(.*?)\n<<<end \1 \2>>>", re.S)
 
 
 class Agent:
-    """Answers questions as the tests' endpoint does, from what it was shown."""
+    """Answers questions like the tests' endpoint, using only the data it was shown."""
 
     def __init__(self) -> None:
         self._answers = answers(modularize=sound)
@@ -79,7 +80,7 @@ async def session(kg: Path) -> AsyncIterator[Client]:
 
 
 async def build(client: Client, agent: Agent, world: World, most: int) -> dict[str, Any]:
-    """Answers up to so many questions; the state of the job at the end."""
+    """Answers a limited number of questions, and returns the final state of the job."""
     asked = await ask(client, "build", paper=str(world.paper), repository=str(world.repository))
     assert "You answer the job's questions" in asked["note"]
     job = asked["job"]

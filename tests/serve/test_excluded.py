@@ -36,7 +36,7 @@ def test_a_file_that_is_gone_lets_nothing_out(published: Path, blacklist: Path) 
 def test_papers_of_an_excluded_repository(published: Path, tmp_path: Path) -> None:
     with open_service(settings(published, None)) as service:
         table = service.cypher("MATCH (p:Paper)-[:HAS_REPOSITORY]->(r:Repository) RETURN p.id, r.id", {}, 10)
-    assert table.rows  # the example's repository is a folder, which no address names
+    assert table.rows  # the example's repository is a folder, which has no address
     path = tmp_path / "list.txt"
     path.write_text("https://github.com/dilinwang820/Stein-Variational-Gradient-Descent\n")
     with open_service(settings(published, path)) as service:

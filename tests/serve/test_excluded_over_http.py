@@ -1,4 +1,4 @@
-"""What `serve.exclude` names is in no answer of the server: tools, resources, prompts and pages."""
+"""Checks that papers in `serve.exclude` appear in no answer of the server: tools, resources, prompts and pages."""
 
 from pathlib import Path
 from urllib.parse import quote
@@ -57,7 +57,7 @@ PAGES = [
 
 
 def answers(server: Running) -> dict[str, str]:
-    """All answers by what was asked for."""
+    """Returns all answers, keyed by request."""
     client = server.client()
     found = {str(message): client.post("/mcp", json=message).text for message in MESSAGES}
     viewer = server.client(accept="text/html")

@@ -1,4 +1,4 @@
-"""Several graphs behind one server: tools, resources, tokens and pages choose one."""
+"""Tests several graphs behind one server. Tools, resources, tokens and pages select a graph."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ BREAD = "title:bread/ovens"
 
 @pytest.fixture
 def other(tmp_path: Path, embedder: OnnxEmbedder) -> Path:
-    """A graph of the one paper about bread."""
+    """Creates a graph of the paper about bread."""
     store = EmbeddedStore(tmp_path / "bread", lambda: embedder)
     store.publish([bundle for bundle in bundles() if bundle.paper.id == BREAD])
     store.close()
@@ -91,7 +91,7 @@ def test_prompts_completion_and_the_list_of_resources_know_all_graphs(graph_copy
             return list(asked(server, "completion/complete", token, **given)["completion"]["values"])
 
         assert completed(bread, "oven", graph="bread") == [BREAD]
-        assert completed(bread, "oven") == []  # of the first graph, which this token does not name
+        assert completed(bread, "oven") == []  # "oven" is in the first graph, to which this token gives no access
         assert (completed(whole, "", "graph"), completed(bread, "", "graph")) == (["kg", "bread"], ["bread"])
         template = {"type": "ref/resource", "uri": "xkg://bread/paper/{id}"}
         found = asked(server, "completion/complete", bread, ref=template, argument={"name": "id", "value": "ov"})

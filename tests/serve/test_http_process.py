@@ -1,4 +1,4 @@
-"""`xkg serve --http` as a person starts and ends it: what it refuses, its log, its workers, its end."""
+"""Starts and ends `xkg serve --http` as a person does, and tests its errors, its log and its workers."""
 
 import contextlib
 import json
@@ -48,7 +48,7 @@ def served(
 
 
 def ended(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
-    """What it still had to say after SIGTERM."""
+    """Ends the process with SIGTERM and returns its remaining output."""
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=120)
     return [json.loads(line) for line in said.splitlines()]
@@ -120,7 +120,7 @@ def test_other_machines_are_served_only_where_a_token_is_asked(tmp_path: Path) -
         serve_http(settings, "0.0.0.0:0", http_app)
     Tokens(settings.kg).create("laptop")
     with pytest.raises(ConfigError, match="cannot be served"):
-        serve_http(settings, "192.0.2.1:8321", http_app)  # an address of documentation: no machine has it
+        serve_http(settings, "192.0.2.1:8321", http_app)  # no machine has this address
 
 
 def test_oauth_for_other_machines_needs_the_address_that_they_use(tmp_path: Path) -> None:
@@ -170,7 +170,8 @@ def test_a_folder_that_is_being_parsed_holds_up_no_end(graph: Path, tmp_path: Pa
 
 
 def parsing(server: int) -> bool:
-    """Whether a folder is being parsed below this process: what calls are forked from has one."""
+    """Returns whether a process below this one parses a folder. Only the process from which calls are forked has such a
+    child."""
     found = []
     for process in descendants(server):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The tool that has a method implemented, as clients use it: over stdio, and over HTTP with tokens."""
+"""Tests the tool for implementing a method, over stdio and over HTTP with tokens."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A paper that addresses the agent: whatever it says, wherever it says it, arrives as data and in plain sight."""
+"""Tests a paper that addresses the agent. All of its text must arrive as visible data."""
 
 import json
 import re
@@ -144,7 +144,7 @@ async def test_what_a_paper_says_stands_between_marks(server: MCPServer, tool: s
     assert closed
     assert "EVIL" not in after
     assert opened[1] not in inside
-    # Within, no line of the paper's passes for one of ours: it follows a mark of its own, or stands in a fence.
+    # No line of the paper can pass for one of ours, because it follows a mark or is inside a fence.
     outside_fences = re.sub(r"^(`{3,})\w*\n.*?^\1$", "", inside, flags=re.M | re.S)
     assert not re.search(r"^(EVIL|<<<|```|Searched|proven: faithful)", outside_fences, flags=re.M)
     answer = result.structured_content
@@ -160,7 +160,7 @@ async def test_what_a_paper_says_stands_between_marks(server: MCPServer, tool: s
 
 
 def texts_in(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Each text of structured content with the name of its field."""
+    """Yields each text in structured content with the name of its field."""
     for key, item in value.items() if isinstance(value, dict) else ((name, item) for item in value):
         if isinstance(item, str):
             yield key, item

@@ -1,4 +1,4 @@
-"""Whichever text of a paper is long, the answers of tools are not."""
+"""Checks that the answers of tools stay short even if any text of a paper is long."""
 
 import json
 from collections.abc import Iterator
@@ -41,6 +41,6 @@ async def test_an_answer_is_within_its_budget(
     async with Client(server) as client:
         answer = await client.call_tool(tool, {**arguments, "detail": detail})
     assert not answer.is_error, answer.content
-    most = 1.2 * 4 * TOKENS["full"]  # quotes and marks of the text, which the budget does not count
+    most = 1.2 * 4 * TOKENS["full"]  # the budget does not count quotes and marks
     assert len(json.dumps(answer.structured_content)) <= most
     assert sum(len(getattr(part, "text", "")) for part in answer.content) <= most

@@ -1,4 +1,4 @@
-"""Scripts over code, as clients of a server run them: by which tokens, how often, and what comes back."""
+"""Tests how clients of a server run scripts over code, with tokens, limits and results."""
 
 import asyncio
 import base64

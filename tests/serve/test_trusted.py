@@ -1,4 +1,4 @@
-"""Answers about code of others: claimed, until a key counts that attests it."""
+"""Tests answers about code from other people. It is only claimed to work until a trusted key attests it."""
 
 import re
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def service(tmp_path: Path, embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPa
 
 
 def levels(service: Service) -> list[str]:
-    """The level as each kind of answer says it."""
+    """Returns the level in each kind of answer."""
     [row] = [row for row in service.search("steam injection", 3).rows if row.id == STEAM]
     code = service.code(STEAM)
     [line] = [line for line in service.paper("title:bread/ovens").techniques if line.id == STEAM]

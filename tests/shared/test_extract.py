@@ -1,4 +1,4 @@
-"""The static extraction on real papers: roots and steps that a reader of the paper would expect."""
+"""Extracts techniques statically from real papers. The roots and steps must be those that a reader would expect."""
 
 import os
 from pathlib import Path

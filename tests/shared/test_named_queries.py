@@ -1,4 +1,4 @@
-"""The named queries over all of the peer's published graphs."""
+"""Runs the named queries on all of the peer's published graphs."""
 
 import os
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ VALUES = {
     "level": "parsed", "name": "adam", "other": OTHER, "package": "torch", "paper": PAPER, "path": ".py",
     "technique": "adam", "text": "diffusion",
 }  # fmt: skip
-# What the peer's files do not hold: costs, years, repositories, findings, resources.
+# The peer's files contain no costs, years, repositories, findings or resources.
 SILENT = {
     "costs-by-month", "partial-papers", "runnable-methods", "ablation-targets", "code-from-file", "entangled-symbols",
     "licenses", "located-in-file", "repositories", "spread-techniques",

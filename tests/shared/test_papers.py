@@ -1,4 +1,4 @@
-"""The shared papers, all of them Mathpix Markdown: outline, front matter, references and text read as such."""
+"""Parses the shared papers, which are all Mathpix Markdown, and checks outline, front matter, references and text."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from xkg.build.paper.read import parse_paper
 SHARED = Path(os.environ.get("XKG_SHARED") or Path(__file__).parents[3] / "shared")
 pytestmark = pytest.mark.shared
 
-# title, authors, sections of the main part, references
+# Each row contains the title, the authors, the sections of the main part, and the number of references.
 PAPERS = {
     "bam": ("Batch and match", 7, 6, 55),
     "bbox": ("BBox-AdAPTER", 5, 5, 60),

@@ -1,4 +1,4 @@
-"""All of the peer's published graphs come back as they were, and no claim of theirs is believed."""
+"""Checks that all of the peer's published graphs survive a round trip, and that their claims are not believed."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What of the shared papers, Mathpix Markdown with LaTeX in it, their passages have."""
+"""Checks the passages of the shared papers, which are Mathpix Markdown that contains LaTeX."""
 
 import os
 from collections import Counter
@@ -22,5 +22,5 @@ def test_equations_formulas_tables_and_sentences_are_read() -> None:
     assert total["rows"] > 400
     assert total["equations_lost"] <= 1
     assert total["formulas_lost"] <= 5
-    # Impact statements, and paragraphs that a figure without a blank line follows.
+    # These are impact statements, and paragraphs that directly follow a figure without a blank line.
     assert total["sentences_lost"] <= 0.03 * total["sentences"]

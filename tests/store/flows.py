@@ -1,4 +1,4 @@
-"""A small graph that has something of everything: four papers, two repositories, citations, concepts they share.
+"""Provides a small graph with four papers, two repositories, citations and shared concepts.
 
 flows      Kernel flow                 2023, complete, $1.25; cites amortised, Adam, SVGD
              RBF kernel                tested; in two files
@@ -140,7 +140,7 @@ def bundles() -> list[PaperBundle]:
 
 
 def decisions() -> list[Decision]:
-    """What makes them concepts that papers share."""
+    """Returns the decisions that make these techniques shared concepts."""
     techniques = {t.id: t for bundle in bundles() for t in bundle.techniques}
     return [
         Decision(
@@ -155,7 +155,7 @@ def decisions() -> list[Decision]:
 
 
 def ablations() -> list[Ablation]:
-    """Measured importance of two techniques; that of the kernel once."""
+    """Returns the measured importance of two techniques. The kernel's was measured once."""
     return [
         _ablation(FLOW, "the term repulsion → off", change=0.5, low=0.4, high=0.6, seeds=3),
         _ablation(FLOW, "scale: 1.0 → 0.5", change=-0.02, low=-0.04, high=0.0, seeds=3),
@@ -176,7 +176,7 @@ def _ablation(
 
 
 def code_of(technique: str, of: Iterable[PaperBundle]) -> str:
-    """The id of a technique's code."""
+    """Returns the id of a technique's code."""
     return next(code.id for bundle in of for code in bundle.code if code.technique == technique)
 
 

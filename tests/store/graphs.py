@@ -1,4 +1,4 @@
-"""Small graphs for the tests of the store, and a stand-in for the embedding model."""
+"""Provides small graphs for the tests of the store, and a replacement for the embedding model."""
 
 import hashlib
 import re
@@ -47,7 +47,8 @@ REPOSITORY = Repository(
 
 
 class FakeHashEmbedder:
-    """Unit vectors and words from hashes of texts: equal ones are equal, and nothing else means anything."""
+    """Returns unit vectors and words computed from hashes of texts. Equal texts have equal vectors, and other
+    similarities are meaningless."""
 
     def __init__(self, model: str = "fake-hash", dimension: int = 16) -> None:
         self.model = model
@@ -65,7 +66,7 @@ class FakeHashEmbedder:
 
 
 def hashed_words(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[EncodedText]:
-    """Readings with these vectors, in which equal words have equal codes."""
+    """Returns readings with these vectors, in which equal words have equal codes."""
     readings = []
     for text, vector in zip(texts, vectors, strict=True):
         words = tuple(dict.fromkeys(re.findall(r"\w+", text.lower())))
@@ -83,8 +84,8 @@ def open_store(folder: Path, **settings: float | str) -> EmbeddedStore:
 
 
 def a_paper(number: int = 1, *, note: str = "") -> PaperBundle:
-    """A paper with a method of two parts, code for one, a place in a repository that all of them share; `note` makes
-    one that differs."""
+    """Returns a paper with a method of two parts. One part has code, in a repository that all such papers share. A
+    different `note` gives a different paper."""
     paper = f"arxiv:2101.{number:05d}"
     top, first, second = f"{paper}#method", f"{paper}#method/layer-norm", f"{paper}#method/warm-up"
     implementation = f"def layer_norm(x):\n    return x  # {number} {note}\n"

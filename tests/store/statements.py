@@ -1,8 +1,7 @@
-"""Untrusted statements: one table, which the tests of the guard and of both engines go through.
+"""Lists untrusted statements for the tests of the guard and of both engines.
 
-`{file}`, `{out}` and `{url}` stand for a file that holds a secret, a file that must not be written, and a server that
-must not be asked.
-"""
+`{file}` is replaced with a file that contains a secret, `{out}` with a file that must not be written, and `{url}` with
+a server that must not be contacted."""
 
 from typing import Literal, NamedTuple
 
@@ -151,7 +150,7 @@ HONEST = [
 ]
 """Names that look like clauses, and clauses in strings and comments."""
 
-# what LadybugDB itself would do with these two is in test_guard.py
+# A test in test_guard.py shows how LadybugDB itself treats these two statements.
 FILES = [
     "LOAD FROM '{file}' RETURN *",
     "load from '{file}' (header=false) return *",
@@ -294,8 +293,8 @@ MALFORMED = [
 
 
 class Harm(NamedTuple):
-    """A statement of Neo4j's, and what it does there with no guard before it. What needs no leave to write is done in a
-    READ session."""
+    """A Neo4j statement, and its effect without the guard. Statements that need no write access run in a READ
+    session."""
 
     statement: str
     does: Literal["sends", "reads", "writes a file", "changes the graph", "changes accounts", "tells"]

@@ -1,4 +1,5 @@
-"""Measured importance beside the bundles: on both stores, after a rebuild of the paper, exported and copied."""
+"""Tests measured importance, which is stored separately from bundles: on both stores, after a rebuild, exported and
+copied."""
 
 from contextlib import closing
 from pathlib import Path
@@ -22,7 +23,8 @@ def by_id(of: list[str] | None = None) -> list[object]:
 
 
 def require_kept(store: GraphStore) -> None:
-    """Ablations are read back, replaced by id, and survive the removal and the return of their paper."""
+    """Checks that ablations are read back and replaced by id, and that they survive the removal and return of their
+    paper."""
     flows = [bundle for bundle in bundles() if bundle.paper.id == FLOWS]
     store.publish(bundles())
     store.add_ablations(ablations()[:1])
@@ -48,7 +50,7 @@ def test_an_embedded_graph_keeps_them(tmp_path: Path) -> None:
         assert store.rollback()
         assert len(store.ablations()) == 3
         store.rebuild()
-        assert len(store.query(EDGES).rows) == 0  # the paper is gone in that generation
+        assert len(store.query(EDGES).rows) == 0  # the paper is not in that generation
         assert len(store.ablations()) == 3
 
 

@@ -1,4 +1,4 @@
-"""Papers as BibTeX, CSL-JSON and GraphML: what is written is read again."""
+"""Writes papers as BibTeX, CSL-JSON and GraphML, and reads them again."""
 
 import json
 from xml.etree import ElementTree

@@ -1,5 +1,3 @@
-"""What differs between two states of a paper."""
-
 from tests.store.graphs import a_paper
 from xkg.model import Level, LineRange
 from xkg.store.bundle_changes import paper_change

@@ -15,7 +15,7 @@ ANY_TEXT = st.text(st.characters(codec=None), max_size=20)
 
 @st.composite
 def any_bundle(draw: st.DrawFn) -> PaperBundle:
-    """A bundle that hangs together, with any text that Python can hold in its values, ids included."""
+    """Generates consistent bundles. Ids and all other values may contain any text that Python supports."""
     paper = draw(ANY_TEXT.map(lambda t: "title:" + t.replace("#", "")))
     techniques: list[Technique] = []
     for n in range(draw(st.integers(0, 4))):

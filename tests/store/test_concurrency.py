@@ -14,7 +14,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 def reader(folder: Path, pipe: Connection) -> None:
-    """Answers with generation and titles each time it is command; holds a snapshot from "hold" to "let go"."""
+    """Answers each command with the generation and the titles. Keeps a snapshot open from "hold" to "let go"."""
     store = open_store(folder)
     held = None
     while (command := pipe.recv()) != "end":

@@ -1,4 +1,4 @@
-"""Folders of graph files and bundles, in and out."""
+"""Imports and exports folders of graph files and bundles."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The text of a technique's vector says where in it the names of others stand."""
+"""Checks that the text for a technique's vector marks the names of other techniques in it."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -13,13 +13,13 @@ from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError
 from xkg.store.local.snapshot import EmbeddedSnapshot
 from xkg.store.local.store import EmbeddedStore
 
-# Python 3.12 and later warn of any fork beside threads; these children touch nothing that the threads hold.
+# Python 3.12 and later warn about forks in a process with threads. These children do not touch any data of the threads.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two papers in generation 2."""
+    """Creates a graph with two papers in generation 2."""
     folder = tmp_path_factory.mktemp("integrity") / "kg"
     store = open_store(folder)
     store.publish([a_paper(1)])
@@ -30,7 +30,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def kg(made: Path, tmp_path: Path) -> Path:
-    """A copy that a test may damage."""
+    """Creates a copy that a test may damage."""
     return Path(shutil.copytree(made, tmp_path / "kg"))
 
 
@@ -69,7 +69,7 @@ def test_a_flipped_bit_in_any_file_is_reported_never_searched_and_repaired(kg: P
 
 def test_a_file_that_is_damaged_under_an_open_store_gives_no_further_answer(kg: Path) -> None:
     for name in files_of(kg):
-        if name.endswith("manifest.json"):  # read once, and kept in memory
+        if name.endswith("manifest.json"):  # this file is read once and then kept in memory
             continue
         shutil.copytree(kg, copy := kg.parent / "copy")
         store = open_store(copy)
@@ -155,7 +155,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
 
 
 def in_child(work: Callable[[], None]) -> int:
-    """Runs `work` in a forked child, so that what it gives up stays its own; 0 where nothing was raised."""
+    """Runs `work` in a forked child, so that this process keeps its privileges. Returns 0 if nothing was raised."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -172,7 +172,7 @@ def in_child(work: Callable[[], None]) -> int:
 @pytest.mark.product("each file of a generation × a full disk")
 @pytest.mark.parametrize("limit", [0, 3000, 100_000])
 def test_a_full_disk_changes_nothing(kg: Path, limit: int) -> None:
-    """No file may grow beyond `limit` bytes, so every kind of file is cut short in one of the cases."""
+    """No file may exceed `limit` bytes, so that each kind of file is truncated in one of the cases."""
 
     def publish() -> None:
         store = open_store(kg)
@@ -192,7 +192,7 @@ def test_a_full_disk_changes_nothing(kg: Path, limit: int) -> None:
 
 @pytest.fixture
 def open_to_all() -> Iterator[Path]:
-    """A folder that other users can reach, unlike pytest's own."""
+    """Creates a folder that other users can reach, unlike pytest's own."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     yield folder

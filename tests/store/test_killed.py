@@ -1,4 +1,4 @@
-"""A writer that is killed at any moment loses nothing that was stored."""
+"""Kills a writer at any moment, and checks that no stored data is lost."""
 
 import os
 import random
@@ -14,13 +14,14 @@ from tests.store.graphs import a_paper, open_store
 from xkg.model import PaperBundle
 from xkg.store.local import build_files
 
-# Python 3.12 and later warn of any fork beside threads; these children touch nothing that the threads hold.
+# Python 3.12 and later warn about forks in a process with threads. These children do not touch any data of the threads.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 
 @pytest.fixture
 def in_memory(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory, where the system has one: a kill loses what was not written, not what was not synced."""
+    """Creates a folder in memory if the system supports it. A kill loses data that was not written, but not data that
+    was not synced."""
     shared = Path("/dev/shm")
     if not os.access(shared, os.W_OK):
         yield tmp_path
@@ -41,7 +42,8 @@ def test_kills_at_random_moments(in_memory: Path, whole: bool, kills: int, monke
     store.close()
 
     def publishing(papers: list[PaperBundle]) -> int:
-        """The process id of a child at it. Forked, it has all modules loaded, so a kill falls into the publishing."""
+        """Returns the process id of a child that publishes. The fork has all modules loaded, so that a kill interrupts
+        the publishing."""
         child = os.fork()
         if child == 0:
             try:
@@ -58,7 +60,7 @@ def test_kills_at_random_moments(in_memory: Path, whole: bool, kills: int, monke
     for n in range(kills):
         replaced, added = a_paper(1, note=str(n)), a_paper(100 + n)
         child = publishing([replaced, added])
-        if n:  # the first one finishes, the second one is killed at once, whatever the machine's speed
+        if n:  # on any machine, the first process finishes and the second one is killed immediately
             time.sleep(moments.uniform(0, 1.3 * seconds) if n > 1 else 0)
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

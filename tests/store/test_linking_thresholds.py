@@ -1,5 +1,5 @@
-"""The thresholds hold for the default embedding model, on pairs written for this: one concept in the words of two
-authors, two things of one name, and a concept beside its variant."""
+"""Tests the thresholds with the default embedding model. The pairs describe one concept in two authors' words, two
+things with one name, or a concept and its variant."""
 
 import json
 from collections import Counter
@@ -24,7 +24,7 @@ def paper(of: str, described: dict[str, str]) -> PaperBundle:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Counter[str]]:
-    """For each kind of pair, how many are linked, open, or neither."""
+    """Counts the linked, open and other pairs for each kind of pair."""
     papers = [
         paper(f"title:{kind}-{number}-{side}", described)
         for kind, pairs in PAIRS.items()

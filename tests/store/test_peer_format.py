@@ -1,4 +1,4 @@
-"""The peer's graph files: what is written is what was read, and what is wrong is named."""
+"""Checks that the peer's graph files survive a round trip, and that errors in them are named."""
 
 import json
 from pathlib import Path
@@ -23,12 +23,13 @@ def check(source: str) -> Evidence:
 
 
 def stored(bundle: PaperBundle, path: Path) -> PaperBundle:
-    """The bundle as it comes back from its file in the store."""
+    """Returns the bundle as read back from its file in the store."""
     return bundles.parse(bundles.serialise(bundle), path)
 
 
 def exact(value: Any) -> str:
-    """Tells apart what Python's == does not: 1, 1.0 and true, 0.0 and -0.0, and the order of keys."""
+    """Distinguishes values that are equal in Python, such as 1, 1.0 and true, or 0.0 and -0.0, and the order of
+    keys."""
     return json.dumps(value)
 
 
@@ -121,7 +122,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 
 def shuffled(fields: dict[str, st.SearchStrategy[Any]], required: set[str]) -> st.SearchStrategy[dict[str, Any]]:
-    """Objects with the required fields, some of the others, and keys of their own, in any order."""
+    """Generates objects with the required fields, some of the others and additional keys, in any order."""
     optional = {key: value for key, value in fields.items() if key not in required}
     known = st.fixed_dictionaries({key: fields[key] for key in required}, optional=optional)
     extra = st.dictionaries(TEXT.filter(lambda key: key not in fields), JSON, max_size=2)

@@ -1,4 +1,4 @@
-"""All spellings of an address have one form, and different addresses have different ones."""
+"""Checks that all spellings of an address have one normal form, and that different addresses have different ones."""
 
 from urllib.parse import quote
 
@@ -154,7 +154,7 @@ def test_what_is_fetched_is_what_was_compared(text: str) -> None:
 
 @given(st.text(max_size=60))
 def test_words_of_a_path_survive(word: str) -> None:
-    """A name of any letters, encoded as every program does it, stays that name."""
+    """A name of any letters, encoded by any program, remains the same name."""
     if word in ("", ".", "..", "-") or word.endswith(".git") or "/" in word or not word.isprintable():
         return
     found = repository_address(f"https://git.example.org/a/{quote(word, safe='')}")

@@ -1,5 +1,3 @@
-"""What names a paper of arXiv, and what does not."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""A graph with something of everything, its pages over real HTTP, and a real browser to look at them."""
+"""Provides a graph with all kinds of nodes, its pages over real HTTP, and a real browser."""
 
 import os
 import shutil
@@ -39,7 +39,7 @@ WITHOUT = "the repulsive force is left out"
 
 
 def hostile() -> PaperBundle:
-    """A paper whose every text tries to be markup."""
+    """Returns a paper in which every text tries to be markup."""
     top = technique(HOSTILE, "attack", f"An {SCRIPT} attack", f"{SCRIPT} and $\\text{{<img src=x onerror=alert(1)>}}$")
     twin = technique(
         HOSTILE,
@@ -73,7 +73,7 @@ def hostile() -> PaperBundle:
 
 
 def long() -> PaperBundle:
-    """A paper whose names are words of 400 letters, and run from right to left."""
+    """Returns a paper with names that are words of 400 letters, or run from right to left."""
     top = technique(LONG, "long", "L" + "o" * 400 + "ng", "A technique.")
     child = technique(LONG, "long/right", "\u05de" * 300 + " (v2)", "Its part.")
     paper = Paper(id=LONG, title="W" * 400, authors=("A" * 300,), year=2021, origin="import")
@@ -81,7 +81,7 @@ def long() -> PaperBundle:
 
 
 def tested(bundle: PaperBundle) -> PaperBundle:
-    """The example as if its tests had been run, with a mutant that survived."""
+    """Returns the example as if its tests had been run, with a mutant that survived."""
     code = tuple(
         each.model_copy(
             update={
@@ -102,7 +102,7 @@ def tested(bundle: PaperBundle) -> PaperBundle:
 
 
 def measured(bundle: PaperBundle) -> list[Ablation]:
-    """Ablations of a technique, of one with an interval and one without."""
+    """Returns ablations of a technique, one with an interval and one without."""
     technique = next(t.id for t in bundle.techniques if t.id.endswith("/repulsive-force"))
     head = "--- a/stein.py\n+++ b/stein.py\n@@ -20,2 +20,2 @@\n"
     diff = f"{head}-    return gradient / n\n+    return 0 * gradient  # {SCRIPT}\n"
@@ -119,7 +119,7 @@ def measured(bundle: PaperBundle) -> list[Ablation]:
 
 @pytest.fixture(scope="session")
 def web_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example, built without a model and without running anything, and a hostile paper."""
+    """Builds the example without a model and without running anything, and adds a hostile paper."""
 
     def make(folder: Path) -> Path:
         embedder = OnnxEmbedder(threads=1)
@@ -137,7 +137,7 @@ def web_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def web_graph_copy(web_graph: Path, tmp_path: Path) -> Path:
-    """A copy that a test may change."""
+    """Creates a copy that a test may change."""
     return Path(shutil.copytree(web_graph, tmp_path / "kg"))
 
 
@@ -149,10 +149,11 @@ def pages(web_graph: Path) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, as `make chromium` installs it. For one module: while it is open, no other event loop runs here."""
+    """Starts the Chromium from `make chromium`. It is closed after each module, because no other event loop can run
+    here while it is open."""
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     assert path is not None, "no chromium: `make chromium` installs it"
-    # Chromium's own sandbox does not start under root; it shows pages of ours alone.
+    # Chromium's sandbox does not start as root. The browser only shows our own pages.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=arguments)

@@ -1,4 +1,4 @@
-"""A page of a browser that fails a test for what no page may do."""
+"""Opens pages in a browser, and fails a test if a page does something forbidden."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ WIDE, NARROW = 1440, 390
 def looking(
     browser: Browser, base: str, width: int = WIDE, scheme: Literal["light", "dark"] = "light"
 ) -> Iterator[Page]:
-    """Errors of scripts, requests elsewhere and violations of the content security policy fail the test."""
+    """Fails the test for script errors, requests to other sites and violations of the content security policy."""
     faults: list[str] = []
     context = browser.new_context(base_url=base, viewport={"width": width, "height": 900}, color_scheme=scheme)
     try:

@@ -1,4 +1,4 @@
-"""Whichever text of a paper is long, its pages are not."""
+"""Checks that pages stay short even if any text of a paper is long."""
 
 from collections.abc import Iterator
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""The pages in a real browser: every one of them, a walk, the keyboard, and papers that attack."""
+"""Tests the pages in a real browser: each page, navigation, the keyboard, and hostile papers."""
 
 import json
 import re
@@ -172,7 +172,7 @@ def test_a_statement_is_completed_and_remembered(browser: Browser, pages: Runnin
         expect(page.get_by_role("region", name="Schema")).to_contain_text("IMPLEMENTED_BY")
         field = page.get_by_label("Statement")
         field.press_sequentially("MATCH (t:Tec")
-        expect(page.get_by_role("option").first).to_have_text("Technique")  # not `technique`, a property
+        expect(page.get_by_role("option").first).to_have_text("Technique")  # a label, not the property `technique`
         field.fill("")
         field.press_sequentially("MATCH (p:Pap")
         expect(page.get_by_role("option", name="Paper", exact=True)).to_be_visible()
@@ -207,7 +207,7 @@ def test_a_job_is_seen_at_work(browser: Browser, web_graph_copy: Path) -> None:
 
     log.write_text(event(event="stage", name="parse", seconds=0.5, reused=False, summary="10 sections"))
     build = ServeBuildSettings(allowed=True)
-    # Another server watches the job: this one only shows it.
+    # Another server watches the job, and this server only shows it.
     lock = (web_graph_copy / "jobs" / f"{row.id}.json").open("wb")
     table.started(row.id, 1)
     from xkg.files import try_lock
@@ -232,7 +232,7 @@ def test_a_paper_is_added_and_its_build_followed_where_that_is_allowed(browser: 
     lock = web_graph_copy / "jobs" / "turn.lock"
     lock.parent.mkdir(exist_ok=True)
     build = ServeBuildSettings(allowed=True)
-    # Another server has the turn: the job waits.
+    # The job waits because another server has the turn.
     with (
         file_lock(lock),
         running(web_graph_copy, HttpSettings(), llm=LlmSettings(model="none"), build=build) as server,

@@ -1,4 +1,4 @@
-"""A paper, and the report, as one file that needs nothing else."""
+"""Saves a paper and the report as single files without dependencies."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The form that runs a script over a technique's code: who sees it, who may send it, and what it shows."""
+"""Tests the form that runs a script over a technique's code: access, requests and results."""
 
 import base64
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def server(web_graph_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ru
 
 
 def page_of(server: Running, token: str) -> str:
-    """The address of a technique's page."""
+    """Returns the address of a technique's page."""
     found = server.client(token, **HTML).get("/search?q=repulsive+force").text
     return "/technique/" + found.partition('href="/technique/')[2].partition('"')[0]
 

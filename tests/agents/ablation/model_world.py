@@ -1,4 +1,4 @@
-"""Ablations of a tiny program by `commands.ablate`, with a model whose answers a test writes by role."""
+"""Runs ablations of a tiny program with `commands.ablate`. Each test writes the model's answers by role."""
 
 import re
 import subprocess
@@ -66,7 +66,7 @@ def role(body: Mapping[str, Any]) -> str:
 
 
 def section(body: Mapping[str, Any], name: str) -> str:
-    """What a prompt holds under a name."""
+    """Returns the section of a prompt with this name."""
     found = re.search(rf"<<<{name} \w+>>>\n(.*?)\n<<<end {name}", body["messages"][1]["content"], re.S)
     return found[1] if found else ""
 
@@ -112,7 +112,7 @@ PLAN = {
 
 
 def usual(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers that an ordinary model gives."""
+    """Returns the answers of a model that makes no mistakes."""
     name = role(body)
     if name == "candidates":
         smoothing = section(body, "component").startswith("smoothing")
@@ -145,7 +145,7 @@ def usual(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class World:
-    """A repository, a graph's folder and an endpoint; `answers` go before those of `usual`, by role."""
+    """Contains a repository, a graph's folder and an endpoint. `answers` override those of `usual`, by role."""
 
     def __init__(self, folder: Path, monkeypatch: Any, files: Mapping[str, str] | None = None) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test")
@@ -197,7 +197,7 @@ class World:
 
 
 def once(first: Answer, then: Callable[[Mapping[str, Any]], Answer] = usual) -> Callable[[Mapping[str, Any]], Answer]:
-    """An answer for the first request, and `then` those of another function."""
+    """Gives one answer to the first request, and calls `then` for all others."""
     left = [first]
     return lambda body: left.pop() if left else then(body)
 

@@ -1,5 +1,3 @@
-"""A whole campaign in the sandbox: reproduce, ablate, resume, report, apply."""
-
 import json
 import os
 import signal
@@ -103,8 +101,6 @@ StartOf = Callable[[Task, Path], Start]
 
 @pytest.fixture
 def real_start_of(parsers: Parsers) -> StartOf:
-    """Starts campaigns in the real sandbox."""
-
     def start_of(task: Task, folder: Path) -> Start:
         folder.mkdir(exist_ok=True)
         return Start(
@@ -141,23 +137,23 @@ def test_what_matters_is_told_from_what_does_not(git_repository: Path, tmp_path:
         assert found.best.effect.seeds == 5
     rate = by_name["rate"].best
     bound = [o for o in campaign.outcomes if o.candidate.component == by_name["bound"].component.id and o.no_effect]
-    assert bound  # the same value with each seed, of a bound that is compared and never met
+    assert bound  # the bound is never reached, so each seed gives the same value
     assert {len(outcome.runs) for outcome in bound} == {5}
-    # No run comes to use it: not in force, and no candidate of the budget.
+    # No run uses this value, so its candidates are not charged to the budget.
     unused = [o for o in campaign.outcomes if o.candidate.component == by_name["inert"].component.id]
     assert {outcome.failure for outcome in unused} == {"not in force"}
-    assert sum(len(outcome.runs) for outcome in unused) == 1  # the first value showed it
+    assert sum(len(outcome.runs) for outcome in unused) == 1  # the first run already showed that the value is unused
     assert by_name["inert"].best is None
     assert sum(outcome.tried for outcome in campaign.outcomes) == len(campaign.space.candidates) - len(unused) == 5
     assert not any("evaluate" in o.diff.partition("@@")[2].partition("\n")[2] and "-    return" in o.diff
                    for o in campaign.outcomes)  # fmt: skip
     assert {path: path.read_bytes() for path in git_repository.rglob("*") if path.is_file()} == before
-    # What was done is not done again, and gives the same.
+    # A second call repeats no runs and returns the same results.
     seconds = [run.seconds for o in campaign.outcomes for run in o.runs]
     again = run_campaign(real_start_of(task_of(git_repository), tmp_path / "run"))
     assert [run.seconds for o in again.outcomes for run in o.runs] == seconds
     assert [o.id for o in again.outcomes] == [o.id for o in campaign.outcomes]
-    # Reports, and one change as a branch.
+    # The results are reported, and one change becomes a branch.
     text = markdown(campaign)
     assert "## Importance by component" in text
     assert "| rate |" in text
@@ -258,7 +254,7 @@ def test_a_second_process_on_one_run_is_refused(repository: Path, tmp_path: Path
 
 @pytest.mark.product("each event × each kill", every=True)
 def test_a_killed_run_goes_on(repository: Path, tmp_path: Path, start_of: StartOf) -> None:
-    """SIGKILL once some nodes are done: none of them is done again."""
+    """Kills the run with SIGKILL after some nodes, and checks that none of them is repeated."""
     folder, task = tmp_path / "run", task_of(repository, budget=4)
     start = start_of(task, folder)
 
@@ -284,7 +280,7 @@ def test_a_killed_run_goes_on(repository: Path, tmp_path: Path, start_of: StartO
 def test_runs_take_gpus_in_turn(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real_start_of: StartOf
 ) -> None:
-    """The nodes are fakes, files that say which they are."""
+    """Uses fake GPU nodes, which are files that contain their names."""
     dev = tmp_path / "dev"
     dev.mkdir()
     for name in ("nvidia0", "nvidia1"):

@@ -1,5 +1,3 @@
-"""Effects: shifts with intervals, noise, the rank-sum test, several comparisons."""
-
 import math
 from itertools import combinations
 
@@ -19,7 +17,7 @@ def test_an_effect_beyond_the_noise() -> None:
     assert found.low is not None
     assert found.high is not None
     assert 0.4 < found.low < found.change < found.high < 0.6
-    assert found.p == pytest.approx(2 / 252)  # one order of ten runs, and its reverse
+    assert found.p == pytest.approx(2 / 252)  # one of 252 orders of ten runs is as extreme, and so is its reverse
 
 
 def test_a_large_change_within_the_noise() -> None:

@@ -1,5 +1,3 @@
-"""Mutations and what is refused before a run."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -133,8 +131,8 @@ class Net:
 @pytest.mark.parametrize(
     ("old", "new", "lines"),
     [
-        ("        * by\n", "        * 2.0\n", {6, 7, 8}),  # a statement of several lines is one
-        ("by=0.5", "by=1.0", {6, 7, 8, 10, 11, 12}),  # a default matters where the function is called
+        ("        * by\n", "        * 2.0\n", {6, 7, 8}),  # a statement of several lines counts as one
+        ("by=0.5", "by=1.0", {6, 7, 8, 10, 11, 12}),  # a default also affects the lines that call the function
         ("if y > 3", "if y > 4", {10}),
         ("        y = 3\n", "        y = 4\n", {11}),
         ("width: int = 8", "width: int = 16", {16}),

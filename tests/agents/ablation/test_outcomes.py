@@ -1,5 +1,3 @@
-"""What a campaign says of components, in words and as nodes of the graph."""
-
 import pytest
 
 from xkg.agents.ablation.candidates import NOT_RUN, Candidate, Component, LeftOut, Place, Replacement, Space
@@ -61,7 +59,7 @@ def test_strong_and_weak_evidence_are_told_apart() -> None:
         "once": "run once, within the baseline's range",
         "lost": "every candidate failed",
     }
-    assert [*words][:2] == ["few", "strong"]  # by size
+    assert [*words][:2] == ["few", "strong"]
 
 
 @pytest.mark.parametrize(("runs", "missed"), [(1, "80%"), (3, "51%"), (5, "33%")])

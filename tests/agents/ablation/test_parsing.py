@@ -1,4 +1,4 @@
-"""The confined process finds what the parsers find, and stands what would end them."""
+"""Checks that the confined process finds the same as the parsers, and survives crashes of the parsers."""
 
 import pytest
 

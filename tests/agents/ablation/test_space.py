@@ -1,5 +1,3 @@
-"""The candidate space: what of a repository can be ablated without a model, and what is left out with a word."""
-
 from typing import Any
 
 import pytest
@@ -93,7 +91,7 @@ def space_of(text: str = TRAIN, **more: object) -> tuple[Space, list[Place]]:
 
 
 def space_in(text: str, pattern: str, **more: Any) -> tuple[Space, list[Place], list[Place]]:
-    """The space of one file whose output has the metric."""
+    """Returns the space of a repository with one file, whose output contains the metric."""
     return find_space([PythonSource("a.py", text)], [], {"a.py": text}, parse_metric(pattern), **more)
 
 
@@ -217,7 +215,7 @@ def test_a_default_that_every_call_sets_is_no_candidate_and_else_one_component_w
     text = "class Net:\n    def __init__(self, rate=0.5):\n        self.rate = rate\n\n\nnet = Net(rate=0.25)\n"
     space, _ = space_of(text)
     [net] = space.components
-    assert (net.name, [place.start_line for place in net.places]) == ("Net(rate)", [6])  # the default is not in force
+    assert (net.name, [place.start_line for place in net.places]) == ("Net(rate)", [6])  # the default is not used
     maybe, _ = space_of(text + "made = [Net(), Net]\n")
     [net] = maybe.components
     assert [place.start_line for place in net.places] == [2, 6]
@@ -316,7 +314,7 @@ def test_what_is_reported_alone_is_the_metrics_code() -> None:
     lines = EPOCHS.split("\n")
     kept_from_change = {lines[place.start_line - 1].strip() for place in protected}
     assert kept_from_change >= {"loss = 0.0", "loss -= math.log(out)"}
-    # What is trained on, handed to an optimizer, or read by something else is the method's.
+    # Values used for training, passed to an optimizer or read by other code belong to the method.
     assert kept_from_change.isdisjoint(
         {"right += int(out > scale)", "cost += energy(data)", "total += x", "scale *= len(text)"}
     )
@@ -407,10 +405,10 @@ def test_only_what_the_metric_is_computed_from_is_tried_steps_before_numbers() -
         "scale(x)": ["identity"],
         "Model(decay)": ["0.005", "0.02", "0.0"],
         "Model(momentum)": ["0.45", "0.95", "0.0"],
-        "Model(rate)": ["0.05", "0.2"],  # without it nothing is learned
+        "Model(rate)": ["0.05", "0.2"],  # without this rate, the model would not learn
     }
     reasons = {left.name: left.reason for left in space.left_out}
-    assert reasons["noise"] == "the task that the method is tested on"  # labels are computed from it
+    assert reasons["noise"] == "the task that the method is tested on"  # the labels are computed from the noise
     assert reasons["rounds"] == "the length of training"
     assert reasons["width"] == "the size of something"
     assert {reasons[name] for name in ("patience", "margin")} == {"the metric is not computed from it"}
@@ -574,7 +572,7 @@ def test_options_of_click_are_switches_by_their_names() -> None:
     }
     [given, _, _] = of(space_of(CLICK, command="python train.py --rate 0.25")[0], "rate")
     assert given.replacements[0].path == COMMAND
-    # click converts defaults too: a value that ends the run has to come after that.
+    # click converts defaults too, so the probe must be inserted after the conversion.
     assert all("callback=lambda *_: " in one.probe[0].new for one in of(space, "rate"))
 
 
@@ -618,7 +616,7 @@ Fit(step(1), drift, epsilon=0.3, n_trials=8, input_size=4, max_features=6, train
 
 def test_what_draws_makes_data_repeats_or_sizes_is_no_component() -> None:
     space, _ = space_of(BESIDE)
-    assert {c.name for c in space.components} == {"drift", "Fit(epsilon)"}  # no guard of numbers: those are small
+    assert {c.name for c in space.components} == {"drift", "Fit(epsilon)"}  # guards with small numbers are excluded
     reasons = {left.name: left.reason for left in space.left_out}
     assert reasons["reach"] == "the task that the method is tested on"
 
@@ -664,7 +662,7 @@ def test_choices_are_compared_by_value_and_options_that_no_code_reads_are_left_o
 
 
 def test_values_that_reach_the_metric_through_a_file_count() -> None:
-    """Two programs of one command share values by files, which the slice does not follow."""
+    """Two programs in one command share values through files, which the slice does not follow."""
     train = PythonSource(
         "train.py", "RATE = 0.5\nx = 8.0\nfor _ in range(9):\n    x -= RATE * x\nopen('x', 'w').write(str(x))\n"
     )
@@ -675,7 +673,7 @@ def test_values_that_reach_the_metric_through_a_file_count() -> None:
 
 
 def test_a_value_that_is_scaled_is_no_sum_that_only_reports() -> None:
-    """`error *= …` beside the method's steps once made all of them code that measures."""
+    """`error *= …` next to the method's steps must not turn all of them into code that measures."""
     text = "def gate(e):\n    return e * 0.5\n\n\ndef train():\n    error = 4.0\n    error *= 0.9\n"
     text += "    error = gate(error)\n    return error\n"
     source = PythonSource("train.py", f"{text}\n\nerror = train()\nprint('error', error)\n")

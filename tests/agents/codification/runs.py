@@ -1,4 +1,4 @@
-"""Runs of `codify` on a tiny program, with models whose answers a test writes."""
+"""Runs `codify` on a tiny program. Each test writes the models' answers."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -57,10 +57,10 @@ MOMENTUM = """def train(steps):
 
 
 class NoLibrary(Library):
-    """A library that answers each question with what was asked."""
+    """Answers each question with the question itself."""
 
     def __init__(self) -> None:
-        """Without a graph."""
+        pass
 
     def search(self, query: str) -> str:
         return f"found for {query}"
@@ -79,8 +79,8 @@ class NoLibrary(Library):
 
 
 class AskedForChecks(ScriptedEndpoint):
-    """Answers the question for checks of the method's properties with `checks`, beside the script; it is among the
-    requests only if there are any."""
+    """Answers the question for checks of the method's properties with `checks`, independently of the script. Without
+    `checks`, the question is not added to the requests."""
 
     checks: Sequence[dict[str, str]] = ()
 
@@ -93,7 +93,8 @@ class AskedForChecks(ScriptedEndpoint):
 
 
 class World:
-    """One graph folder, starter and endpoint; `run` begins or goes on with the one run, in the sandbox `commands`."""
+    """Contains one graph folder, one starter and one endpoint. `run` starts or resumes the only run, in the sandbox
+    `commands`."""
 
     def __init__(
         self, folder: Path, endpoint: AskedForChecks, parsers: Parsers, commands: type[Commands] = Commands
@@ -147,7 +148,7 @@ class World:
         return Workspace.open(self.run_folder)
 
     def asked(self, words: str) -> int:
-        """How many requests have these words in any message."""
+        """Returns the number of requests with these words in any message."""
         return sum(any(words in m["content"] for m in body["messages"]) for body in self.endpoint.requests)
 
 
@@ -156,7 +157,7 @@ PLANNER = "You implement a method from a paper in starter code, one action at a 
 
 
 def step(action: str, **given: Any) -> dict[str, Any]:
-    """A planner's answer."""
+    """Returns a planner's answer."""
     nothing = dict.fromkeys(ActionInput.model_fields)
     chosen = ActionInput.model_validate({**nothing, **given})
     return Step(

@@ -1,5 +1,3 @@
-"""The method that a paper or a technique of the graph gives, and what the graph has beside it."""
-
 import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -22,7 +20,7 @@ PAPER = "title:a-short-account-of-stein-variational-gradient-descent"
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example, built without a model and without running anything, beside an imported paper."""
+    """Builds the example without a model and without running anything, and imports another paper."""
     folder = tmp_path_factory.mktemp("library") / "kg"
     embedder = OnnxEmbedder(threads=1)
     context = BuildContext(Settings(kg=folder, llm=LlmSettings(model="none")), embedder, None, None)

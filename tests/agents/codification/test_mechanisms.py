@@ -1,4 +1,4 @@
-"""Cascade, memory, tasks: each as a user of the settings would notice it."""
+"""Tests the cascade, the memory and the tasks as a user of the settings sees them."""
 
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def test_the_cascade_goes_from_the_usual_model_to_the_expert(world: World) -> No
     result = world.run(steps=2, tries=3, expert_calls=1)
     assert asked == ["base", *["base"] * 3, *["strong"] * 4, "expert", *["base"] * 3, *["strong"] * 4]
     assert result.expert_calls == 1
-    assert result.stopped is not None  # the second time the expert could not be asked any more
+    assert result.stopped is not None  # the expert could no longer be asked a second time
 
 
 def test_the_middle_of_a_long_observation_is_cut(world: World) -> None:

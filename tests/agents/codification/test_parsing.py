@@ -1,4 +1,5 @@
-"""What an agent changed is found in the confined process as without it; what cannot be parsed counts as changed."""
+"""Checks that the confined process finds the same changes as the parser. Code that cannot be parsed counts as
+changed."""
 
 import pytest
 

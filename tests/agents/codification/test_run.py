@@ -46,13 +46,14 @@ WORK = [
 
 @pytest.fixture(autouse=True)
 def _untried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which changes have an effect is tried in one test here, and in those of doubts: that takes most of the runs."""
+    """Skips the trials of individual changes, which take most of a run's time. One test here and the tests of doubts
+    cover them."""
     if request.function is not test_a_method_is_implemented_run_and_reported:
         monkeypatch.setattr("xkg.agents.codification.doubts.find.effects", lambda *_: Effects())
 
 
 def test_a_method_is_implemented_run_and_reported(world: World) -> None:
-    world.commands = Commands  # the real sandbox
+    world.commands = Commands  # use the real sandbox
     world.endpoint.answers = list(WORK)
     before = {path: path.read_bytes() for path in world.starter.iterdir()}
     result = world.run()
@@ -87,7 +88,7 @@ def test_a_module_that_only_runs_miss_is_added(world: World, tmp_path: Path) -> 
 @pytest.mark.product("each event × each kill")
 @pytest.mark.parametrize("event", [1, 4, 7, 11])
 def test_a_run_killed_at_any_moment_goes_on_and_pays_nothing_twice(world: World, event: int) -> None:
-    """Killed after its nth event: calls of the model whose step is not recorded yet, and steps."""
+    """Kills the run after its nth event. Events are steps, and calls of the model whose step is not recorded yet."""
     world.endpoint.answers = list(WORK)
     child = os.fork()
     if child == 0:
@@ -116,8 +117,8 @@ def test_a_run_killed_at_any_moment_goes_on_and_pays_nothing_twice(world: World,
 def test_a_run_killed_between_doing_and_recording_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch, patched: str, nth: int
 ) -> None:
-    """Killed after an edit is committed and before its step is recorded, after it is, and before the
-    result is written."""
+    """Kills the run after an edit is committed, before and after its step is recorded, and before the result is
+    written."""
     place, name = {"edit": (Workspace, "edit"), "put": (Operations, "put"), "write": (report, "written")}[patched]
     real = getattr(place, name)
     world.endpoint.answers = list(WORK)
@@ -160,7 +161,7 @@ def test_without_an_accepted_answer_the_class_says_so(world: World) -> None:
 
 def test_a_run_that_is_out_of_money_goes_on_with_more(world: World) -> None:
     world.endpoint.answers = list(WORK)
-    world.endpoint.answers[4:4] = [final(1, 1)]  # refused: no such part ran
+    world.endpoint.answers[4:4] = [final(1, 1)]  # refused, because no part with this number ran
     world.llm = {"max_cost": 0.03, "prices": {"base": {"input": 10.0, "output": 40.0}}}
     result = world.run()
     assert result.stopped is not None
@@ -236,7 +237,7 @@ def test_what_is_not_done_is_told_to_the_agent(world: World, new: str, fault: st
     world.endpoint.answers = [parts(), made, final(), step("undo_edit"), final()]
     result = world.run(steps=4)
     assert fault in world.endpoint.requests[-2]["messages"][1]["content"]
-    assert result.result == "D"  # the edit was undone
+    assert result.result == "D"
     assert world.workspace.changed() == []
 
 

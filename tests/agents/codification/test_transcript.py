@@ -1,5 +1,3 @@
-"""The steps of a run for other programs."""
-
 import json
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The plan of a paper: by the command, the library and the MCP prompt, with a model that a test wrote and without."""
+"""Tests a paper's plan from the command, the library and the MCP prompt, with and without a scripted model."""
 
 import json
 from pathlib import Path
@@ -157,7 +157,7 @@ async def test_command_library_and_prompt_give_the_same_plan(
     graph_service = service(graph)
     raw = plan_ablations(graph_service, BREAD)
     assert (stored, plan) == (in_commands(raw), reworded(raw, for_programs))
-    assert printed[text_starts:].split() == str(stored).split()  # folded
+    assert printed[text_starts:].split() == str(stored).split()  # the command folds long lines
     server = make_server(Served(graph_service, planner=serve.planner(graph_service, ())))
     async with Client(server) as client:
         messages = (await client.get_prompt("plan_ablations", {"paper": BREAD})).messages

@@ -1,5 +1,3 @@
-"""Which components are proposed, in which order, by what the graph knows of them."""
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,7 +56,7 @@ def test_what_can_go_is_removed_and_what_carries_others_is_replaced() -> None:
 
 
 def test_a_taxonomy_is_no_part_of_the_method() -> None:
-    """Kinds of ovens, in a section of their own: nothing of the method rests on any of them."""
+    """The paper has a separate section on kinds of ovens, which no part of the method depends on."""
     taxonomy = (
         component("kinds of ovens", parts=2, mentioned=0.25),
         component("wood ovens", parent="kinds of ovens", depth=2, mentioned=0.4),
@@ -127,7 +125,7 @@ def test_a_plan_names_components_once_and_no_more_than_asked(
 
 
 def test_what_only_judges_the_result_comes_last() -> None:
-    """Unless code of the method uses it: an error that is measured may also be what steers."""
+    """A measured error is an exception if code of the method uses it, because it may steer the method."""
     judged = "To judge the bread we weigh a slice, which needs no oven."
     plan = propose(
         material(

@@ -1,4 +1,4 @@
-"""A fake sandbox, for tests of what is done with outcomes."""
+"""Provides a fake sandbox for tests that need only the outcomes of commands."""
 
 import hashlib
 import json
@@ -11,8 +11,8 @@ from xkg.files import write_whole
 
 
 class RecordedCommands(Commands):
-    """The first run of a command over some files is real; the same command over the same files then gives what was
-    recorded of it in `recordings`. Runs that leave files for another, or take them, are always real."""
+    """Runs a command over some files only once, and stores the outcome in `recordings`. The same command over the same
+    files then returns the stored outcome. Runs that leave files for another run, or take them, are always real."""
 
     recordings: Path
 

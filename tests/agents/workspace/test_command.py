@@ -187,7 +187,6 @@ def test_named_data_is_there_for_reading(workspace: Workspace, tmp_path: Path) -
 
 
 def readable(folder: Path, files: dict[str, str]) -> Path:
-    """A folder of files that runs may read."""
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
@@ -330,7 +329,7 @@ def test_nothing_runs_uncontained_where_a_container_engine_is_the_sandbox(worksp
 
 
 def test_modules_of_a_folder_that_is_given_are_not_installed(tmp_path: Path) -> None:
-    """The files of a submodule: no package, and a name that an index may have too."""
+    """The files belong to a submodule, which is not a package. A package index may contain the same name."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "mod.py").touch()
     (tmp_path / "pictures").mkdir()

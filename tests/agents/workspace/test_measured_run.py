@@ -1,7 +1,9 @@
-"""Hostile code under measurement: the metric is the honest one, or the remarks say that it may not be.
+"""Tests the measurement of hostile code: the reported metric is the honest one, or the remarks say that it may be
+forged.
 
-Each kind holds many means; one edited file tries all of them, so that a kind costs one run. Of the 38, 33 forge the
-metric if the run or its evaluation shares a sandbox with them; the others try what lies around it."""
+Each kind of attack has many variants. One edited file tries all of them, so that each kind costs one run. Of the 38
+variants, 33 forge the metric if the run or its evaluation shares a sandbox with them. The others attack the
+surroundings."""
 
 import textwrap
 from collections.abc import Sequence

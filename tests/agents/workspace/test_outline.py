@@ -1,5 +1,3 @@
-"""What can run in a file, as a verdict counts it."""
-
 from xkg.agents.workspace.outline import Outline, outline
 
 TEXT = '''"""A module."""

@@ -1,5 +1,3 @@
-"""The folders from which an installation of a repository takes its packages."""
-
 import pytest
 
 from xkg.agents.workspace.own_packages import (
@@ -20,9 +18,9 @@ from xkg.agents.workspace.own_packages import (
         (["pyproject.toml", "src/waves/__init__.py"], ("src",)),
         (["pyproject.toml", "src/waves/core/__init__.py", "src/waves/__init__.py"], ("src",)),
         (["code/setup.cfg", "code/waves/__init__.py", "README.md"], ("code",)),
-        (["waves/__init__.py", "train.py"], ()),  # nothing says that it can be installed
+        (["waves/__init__.py", "train.py"], ()),  # no file says that it can be installed
         (["setup.py", "train.py"], ()),
-        (["setup.py", "__init__.py", "train.py"], ()),  # the folder is a package itself, and lies in no other
+        (["setup.py", "__init__.py", "train.py"], ()),  # the root folder is itself the package
         ([], ()),
     ],
 )
@@ -37,10 +35,10 @@ def test_package_roots(paths: list[str], roots: tuple[str, ...]) -> None:
         ("waves.core", "src"),
         ("tools", ""),
         ("helpers", "src/waves"),
-        ("rings", None),  # two folders have one, as near to the top
+        ("rings", None),  # two folders at the same depth contain the name
         ("waves.gone", None),
         ("train", ""),
-        ("data", None),  # it holds no code
+        ("data", None),  # the folder contains no code
     ],
 )
 def test_the_folder_in_which_a_module_is_found(module: str, folder: str | None) -> None:
@@ -51,10 +49,10 @@ def test_the_folder_in_which_a_module_is_found(module: str, folder: str | None) 
 @pytest.mark.parametrize(
     ("name", "folder"),
     [
-        ("own_name", ""),  # as the clone's folder is called
+        ("own_name", ""),  # the clone's folder has the same name
         ("kit", "code"),
         ("torch", None),
-        ("mixed", None),  # of two modules, one is there
+        ("mixed", None),  # only one of two modules exists
     ],
 )
 def test_the_folder_that_a_repository_imports_by_another_name(name: str, folder: str | None) -> None:
@@ -96,7 +94,7 @@ def test_the_command_that_builds_an_extension_module(module: str, folder: str | 
         ({"autograd": (), "scipy": ("stats",), "torch": ("nn",)}, {"autograd", "scipy"}, {"scipy"}, set()),
         ({"linalg": ("norm",), "show": (), "notes": ()}, {"linalg", "show"}, {"linalg"}, set()),
         ({"flax": ("linen",), "examples": ("show",)}, {"examples"}, set(), {"examples"}),
-        ({"flax": ("linen", "train")}, {"flax"}, set(), set()),  # a part of it lies in the folder
+        ({"flax": ("linen", "train")}, {"flax"}, set(), set()),  # the folder contains a part of the package
         ({"flax": ()}, {"flax"}, set(), set()),
     ],
 )

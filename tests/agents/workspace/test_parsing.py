@@ -1,4 +1,4 @@
-"""The confined process finds what the parsers find, and stands what would end them."""
+"""Checks that the confined process finds the same as the parsers, and survives crashes of the parsers."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def reader(parsers: Parsers) -> SourceReader:
 
 
 class Maker:
-    """Installs nothing, and records what it was given."""
+    """Installs nothing, and records its arguments."""
 
     def __init__(self) -> None:
         self.imports: object = None
@@ -54,7 +54,7 @@ class Maker:
 def test_an_edit_that_ends_the_parser_is_refused(reader: SourceReader) -> None:
     with pytest.raises(EditError, match=r"^the edited file cannot be parsed \(too-slow\)$"):
         reader.applied([FileEdit(file="slow.py", kind="file", target="", text=DIVISION)], {})
-    with pytest.raises(EditError, match="no definition of `g`"):  # the next one is answered again
+    with pytest.raises(EditError, match="no definition of `g`"):  # the process answers again after a crash
         reader.applied([FileEdit(file="a.py", kind="function", target="g", text="")], {"a.py": "def f(): pass\n"})
 
 

@@ -1,4 +1,4 @@
-"""Patches made without git, applied by the real one."""
+"""Checks that git can apply patches that were created without git."""
 
 import subprocess
 from pathlib import Path
@@ -74,7 +74,7 @@ def test_changed_lines_are_those_that_a_patch_adds(old: list[bytes], new: list[b
     lines = changed_lines(b"".join(old), b"".join(new))
     kept = [line for number, line in enumerate(new, 1) if number not in lines]
     remaining = iter(old)
-    assert all(line in remaining for line in kept)  # in the same order
+    assert all(line in remaining for line in kept)
     added = [line for line in text_patch("x", b"".join(old), b"".join(new)).split(b"\n")[2:] if line.startswith(b"+")]
     assert len(added) == len(lines)
 

@@ -1,4 +1,4 @@
-"""Files from elsewhere on this machine beside starter code: read as text, under bounds, and for nothing else."""
+"""Tests files next to the starter code, which are only read as text, up to a limit."""
 
 import os
 from pathlib import Path

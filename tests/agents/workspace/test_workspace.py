@@ -99,7 +99,7 @@ def test_a_rewound_workspace_is_older(tmp_path_factory: pytest.TempPathFactory, 
 
 
 def test_a_run_killed_at_a_write_is_consistent(starter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each write that survives a power cut is the last, in turn."""
+    """Simulates a power cut after each write in turn."""
     read, real = read_starter(str(starter), tmp_path / "cache"), files.write_whole
 
     def killed_after(writes: int) -> Path:

@@ -1,5 +1,3 @@
-"""Sketches tell how alike bodies are, whatever their layout."""
-
 import numpy as np
 import pytest
 from hypothesis import assume, given

@@ -1,4 +1,4 @@
-"""Repositories that import themselves by a name that no folder of theirs has, as after unpacking a ZIP file."""
+"""Tests repositories that import themselves by a name that none of their folders has, as after unpacking a ZIP file."""
 
 from typing import Any
 

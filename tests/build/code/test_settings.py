@@ -1,5 +1,3 @@
-"""Values of configuration files: with file and line, within bounds, whatever the file holds."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""A target in LaTeX, and the servers that know what it cites."""
+"""Provides a target in LaTeX, and servers that know the papers it cites."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +39,8 @@ def scholarly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Schol
 
 @pytest.fixture
 def world(scholarly: Scholarly) -> Scholarly:
-    """The works that the target cites: one with its id, one by DOI, one by title, some that nobody has."""
+    """Serves the works that the target cites. One is cited by id, one by DOI and one by title. No server has the
+    others."""
     scholarly.add(
         StandInPaper(
             "2402.00001",

@@ -10,7 +10,7 @@ from xkg.text.titles import title_similarity
 
 
 class Shelf:
-    """An index of a few papers, or one that is down."""
+    """Imitates an index of a few papers, which may be down."""
 
     name, is_slow = "Shelf", False
 

@@ -1,5 +1,3 @@
-"""The lines of a long function that a technique is about."""
-
 import pytest
 
 from tests.build.codebases import codebase_of

@@ -1,4 +1,4 @@
-"""Techniques against a small hand-made repository, with the model that is used by default."""
+"""Locates techniques in a small repository with the default embedding model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -202,7 +202,7 @@ def test_a_class_belongs_to_the_technique_whose_name_fits_it_better(embedder: Em
 @pytest.mark.parametrize(
     ("name", "definition", "cut"),
     [
-        ("Token dataset", "", True),  # it is what was asked for
+        ("Token dataset", "", True),  # the query names the data set itself
         ("Token reader", "Reads the tokens of a text.", False),
         ("Cut schedule", "Tokens of a text.", False),
     ],
@@ -246,7 +246,7 @@ def test_a_repository_named_after_the_method_need_not_say_its_name_inside(embedd
 
 
 def test_a_symbol_called_what_the_technique_is_called_comes_before_longer_names(embedder: Embedder) -> None:
-    # The acronym is the whole name: nothing in the paper writes it out.
+    # The acronym is the whole name, because the paper never spells it out.
     wanted = technique("TERN", "Retrieval of temporal echoes.", None)
     codebase = codebase_of(
         {
@@ -313,7 +313,7 @@ def test_nothing_to_locate_and_nowhere_to_look(codebase: Codebase, embedder: Emb
 
 
 class OneVector:
-    """An embedder to which all texts are alike."""
+    """Embeds all texts as the same vector."""
 
     model = "one"
     dimension = 4
@@ -328,7 +328,7 @@ class OneVector:
     st.lists(st.integers(min_value=-1, max_value=5), min_size=6, max_size=6),
 )
 def test_any_texts_and_parents_are_taken(codebase: Codebase, texts: list[tuple[str, str]], parents: list[int]) -> None:
-    # Parents may be unknown, oneself, or form a ring: what a technique is part of must not hang or fail.
+    # Parents may be unknown, form a cycle, or be the technique itself. None of these may cause a hang or a failure.
     given_ = [
         Technique(id=f"t{i}", name=name, definition=text, parent=f"t{parents[i]}" if parents[i] >= 0 else None)
         for i, (name, text) in enumerate(texts)

@@ -1,5 +1,3 @@
-"""The words with which a technique is sought in the code."""
-
 import pytest
 
 from xkg.build.grounding.query import technique_queries

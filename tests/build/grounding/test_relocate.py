@@ -1,4 +1,4 @@
-"""Symbols found again in a copy that moved on."""
+"""Finds symbols again in a copy that has changed."""
 
 import random
 import shutil
@@ -68,7 +68,7 @@ def test_symbols_are_found_among_new_lines(seed: int, share: float, tmp_path_fac
             assert new.start_line == moved[symbol.path, symbol.start_line]
             end = moved[symbol.path, symbol.end_line]
             assert new.end_line >= end
-            # An indented note right after a body is taken for a part of it.
+            # An indented comment directly after a body counts as a part of it.
             after = (folder / symbol.path).read_text().splitlines()[end : new.end_line]
             assert all(line.strip()[:1] in ("", "#") for line in after)
 
@@ -81,7 +81,7 @@ def test_a_file_that_was_renamed_or_moved_to_another_folder(copy: Path) -> None:
         found = again(copy, "svgd/kernels.py", name)
         assert found is not None
         assert (found.symbol.path, found.symbol.qualified_name) == ("svgd/gram.py", name)
-    # Two methods of one name stay apart.
+    # Two methods with the same name remain distinct.
     for owner in ("AdaGrad", "ConstantStep"):
         found = again(copy, "svgd/stepsize.py", f"{owner}.step")
         assert found is not None
@@ -166,7 +166,7 @@ def test_without_sketches_names_tell(copy: Path) -> None:
 
 
 def large(files: int, folder: str) -> list[Symbol]:
-    """A repository of so many files, each with a few functions and a body of its own."""
+    """Creates a repository of this many files, each with a few functions and a distinct body."""
     source = random.Random(files)
     found = []
     for n in range(files):

@@ -1,5 +1,3 @@
-"""Folders as they lie there, parsed again only when they changed."""
-
 import os
 from pathlib import Path
 
@@ -39,7 +37,7 @@ def test_a_git_directory_is_read_at_its_commit(tmp_path: Path, parsers: Parsers)
 
 
 class Counting(Parsers):
-    """Counts what it has another parse."""
+    """Counts the files that it parses."""
 
     def __init__(self, inner: Parsers) -> None:
         super().__init__()
@@ -61,7 +59,7 @@ def test_only_a_change_of_a_source_is_parsed_again(tmp_path: Path, parsers: Pars
     (tmp_path / "log.txt").write_text("nothing to do with it")
     assert copies.read(tmp_path) is first
     assert len(parsed) == 1
-    file.write_text("def two():\n    pass\n")  # as long as before, and at the same time
+    file.write_text("def two():\n    pass\n")  # the file has the same size and time as before
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert "a.py:two" in names(copies.read(tmp_path).codebase)
     file.rename(tmp_path / "b.py")

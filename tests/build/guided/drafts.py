@@ -1,4 +1,4 @@
-"""Drafts of code for the tests of guided stages."""
+"""Provides drafts of code for the tests of guided stages."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Stands in for a language model: answers that a test wrote, handed out by the name of the prompt."""
+"""Replaces a language model. A test writes the answers, keyed by the name of the prompt."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -13,9 +13,10 @@ Scripted = Mapping[str, Any] | Exception | Callable[[Mapping[str, str]], Mapping
 
 
 class FakeModel:
-    """An `Ask`. `script` maps a prompt's name to its answers in order, each as a mapping, an error to raise, or a
-    function of the inputs; a prompt with one function answers any number of times. The calls are in `requests`: name,
-    about, inputs, and the complaint about the answer, what it asked to see, or None. Four answers at most."""
+    """An `Ask` with scripted answers. `script` maps a prompt's name to its answers in order. An answer is a mapping, an
+    error to raise, or a function of the inputs. A prompt with one function may be answered any number of times.
+    `requests` records the calls: name, about, inputs, and the complaint about the answer, the code it requested, or
+    None. A question gets at most four answers."""
 
     def __init__(self, script: Mapping[str, Scripted | list[Scripted]]) -> None:
         self.script = {n: deque(a) if isinstance(a, list) else a for n, a in script.items()}

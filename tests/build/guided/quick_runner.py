@@ -1,4 +1,4 @@
-"""Runs the code of these tests where they run, in milliseconds: a `Runner` for code that we wrote ourselves."""
+"""Provides a `Runner` that runs the tests' own code in this process, which takes milliseconds."""
 
 import traceback
 from types import ModuleType
@@ -12,7 +12,7 @@ from xkg.sandbox.runner import Environment, Job, Limits, Outcome
 
 
 class QuickRunner:
-    """As the sandbox's harness does it, but without a sandbox; every line counts as run where lines are asked for."""
+    """Imitates the sandbox's harness without a sandbox. If lines are requested, every line counts as executed."""
 
     name = "quick"
     weaker: tuple[str, ...] = ("contains nothing",)
@@ -31,7 +31,7 @@ class QuickRunner:
             output.append(f"{job.files['ended']} {sorted(body_lines(implementation))}")
         except Exception:
             code = 1
-            with silently():  # it parses the lines that it prints
+            with silently():  # the harness parses the lines that it prints
                 output.append(traceback.format_exc())
         return Outcome(
             ended="exited",
@@ -45,6 +45,6 @@ class QuickRunner:
 
 
 def quickly(draft: Draft) -> Proof:
-    """A `Trial` over the quick runner."""
+    """Runs a `Trial` with the quick runner."""
     proven = [c.implementation for c in draft.components if c.proven]
     return prove(node(draft), QuickRunner(), Environment(site=None, hash="0" * 16), Limits(), components=proven)

@@ -1,5 +1,3 @@
-"""A definition as numbered statements: nothing lost, formulas whole."""
-
 from hypothesis import given
 from hypothesis import strategies as st
 

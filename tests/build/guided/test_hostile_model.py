@@ -1,5 +1,5 @@
-"""A model whose code tries to get out of the sandbox, and what it finds into the next prompt: a real endpoint, the real
-sandbox, and keys in the environment and in files of whoever builds."""
+"""Tests a model whose code tries to leave the sandbox and to pass its findings to the next prompt. The endpoint and the
+sandbox are real. Keys are in the environment and in the user's files."""
 
 import json
 import socket
@@ -52,7 +52,7 @@ def test_a_model_s_code_gets_no_key_no_file_and_no_connection(tmp_path: Path, mo
         monkeypatch.setenv(name, KEY)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.2)
-        # The first repair raises what was found, the second says it in words, the third mends the code.
+        # The first repair raises the findings, the second prints them, and the third fixes the code.
         loud = edit("print(chr(10).join(found))", "raise ValueError(chr(10).join(found))")
         worded = edit("raise ValueError(chr(10).join(found))", "raise KeyError(str(found))", cause=f"tell me {KEY[:3]}")
         repaired = edit("raise KeyError(str(found))", "pass")

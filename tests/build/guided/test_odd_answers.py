@@ -1,4 +1,4 @@
-"""Answers that no build should come to harm by, from a real endpoint through every stage to the sandbox."""
+"""Tests answers that must not harm a build, from a real endpoint through every stage to the sandbox."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +34,7 @@ from xkg.sandbox.select import warmed
 
 
 class Pipeline:
-    """Builds the tiny paper with the answers given; `seconds` is the limit of a run."""
+    """Builds the tiny paper with the given answers. `seconds` is the time limit of a run."""
 
     seconds = 20.0
 
@@ -71,7 +71,7 @@ def for_damping(answer: Answer) -> Scripted:
 
 
 def with_test(test: str) -> Scripted:
-    """Damping with another test; the rest is sound."""
+    """Replaces the test of Damping, and leaves everything else correct."""
     changed = written(DAMP, test)
     return lambda q: changed if q.technique == "Exponential damping" else sound(q)
 

@@ -1,4 +1,4 @@
-"""What a build would still ask, counted without asking."""
+"""Counts the questions that a build would still ask, without asking any."""
 
 from pathlib import Path
 
@@ -24,8 +24,6 @@ def build(tmp_path: Path, parsers: Parsers) -> Builder:
 
 
 class Never:
-    """Runs nothing."""
-
     name = "quick"
     weaker: tuple[str, ...] = ()
 
@@ -51,12 +49,12 @@ def test_before_any_build_every_stage_is_counted(build: Builder) -> None:
     stages = planned(build)
     assert list(stages) == BEFORE
     assert {name: stages[name].calls for name in BEFORE[:2]} == dict.fromkeys(BEFORE[:2], 1)
-    # as many techniques as static analysis locates, in a paper this short
+    # A paper this short has as many techniques as static analysis locates.
     assert stages["check"].calls > stages["modularize"].calls >= 1
     assert all(stage.input_tokens > 300 and stage.output_tokens > 0 for stage in stages.values())
     for stage in stages.values():
         dollars = Prices({}).dollars("o4-mini", stage.input_tokens, 0, stage.output_tokens)
-        assert stage.dollars == pytest.approx(dollars, rel=1e-4)  # tokens are whole
+        assert stage.dollars == pytest.approx(dollars, rel=1e-4)  # token counts are rounded
     written = build.world.paper.read_text()
     assert stages["extract"].input_tokens > len(written) / 8
 
@@ -98,7 +96,7 @@ def test_what_failed_is_counted_again_and_alone(build: Builder) -> None:
     build(modularize=failing(AnswerError("modularize: none"), "Median peak clipping"))
     stages = planned(build)
     assert next(iter(stages)) == "modularize"
-    # the filter is made anew with another component, which nobody knows yet
+    # The filter is rebuilt with another component, which is not known yet.
     assert stages["modularize"].calls == 1
 
 
@@ -151,7 +149,7 @@ def test_a_longer_paper_costs_more_though_no_more_is_found_in_it(build: Builder)
     longer = planned(build)
     assert (
         longer["modularize"].calls == 2 > short["modularize"].calls
-    )  # eight techniques in questions of a few, and answers to ask for again
+    )  # eight techniques take several questions, some of which must be repeated
     for stage in ("modularize", "check"):
         assert longer[stage].input_tokens / longer[stage].calls == pytest.approx(
             short[stage].input_tokens / short[stage].calls, rel=0.3

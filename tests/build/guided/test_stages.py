@@ -1,4 +1,4 @@
-"""A whole guided build with a scripted model: what it makes and keeps, and what it says of what it could not do."""
+"""Tests a whole guided build with a scripted model."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -41,7 +41,7 @@ STAGES = ["parse", "fetch", "symbols", "extract", "ground", "code", "prune"]
 
 
 class Model:
-    """Stands in for `LanguageModel`."""
+    """Replaces `LanguageModel`."""
 
     def __init__(self, ask: FakeModel, dollars: float | None) -> None:
         self._ask = ask
@@ -58,7 +58,7 @@ class Model:
 
 
 class Builder:
-    """Builds the tiny paper in one folder, with the answers given; a second call is a second build."""
+    """Builds the tiny paper in one folder with the given answers. A second call is a second build."""
 
     def __init__(self, folder: Path, parsers: Parsers) -> None:
         self.world: World = written_to(folder)
@@ -95,7 +95,7 @@ class Builder:
 
     @property
     def requests(self) -> list[str]:
-        """The prompts that were answered, in order."""
+        """Returns the prompts that were answered, in order."""
         return [name for name, *_ in self.model.requests]
 
 
@@ -105,7 +105,7 @@ def build(tmp_path: Path, parsers: Parsers) -> Builder:
 
 
 def failing(error: Exception, technique: str | None = None) -> Callable[[Question], Any]:
-    """Raises, for one technique alone where one is named."""
+    """Returns an answer that raises an error, for all techniques or for one."""
 
     def answer(request: Question) -> Any:
         if technique is None or request.technique == technique:
@@ -149,14 +149,14 @@ def test_a_second_build_asks_nothing_and_is_equal(build: Builder) -> None:
     assert build.requests == []
     assert again.bundle == first.bundle
     fresh = {report.name for report in again.stages if not report.reused}
-    assert fresh == {"parse", "fetch", "code"}  # the last counts what it kept technique by technique
+    assert fresh == {"parse", "fetch", "code"}  # the last stage reports the results that it kept for each technique
 
 
 def test_without_a_repository_definitions_are_all(build: Builder) -> None:
     built = build(repository=False)
     assert [report.name for report in built.stages] == ["parse", "extract", "prune"]
     assert (built.bundle.code, hidden(built.bundle), built.bundle.paper.state) == ((), {}, "complete")
-    assert build.requests == ["extract"]  # this says all of it
+    assert build.requests == ["extract"]
     assert built.notes == ("no repository was given (--repo), so techniques have no code",)
 
 
@@ -174,7 +174,7 @@ def test_an_unknown_price_adds_no_cost(build: Builder) -> None:
     assert build(dollars=None).bundle.paper.cost_usd == 0.0
 
 
-# --- what the model could not be brought to ---------------------------------------------------------------------------
+# --- questions that the model could not answer ------------------------------------------------------------------------
 
 
 def test_what_could_not_be_located_says_so(build: Builder) -> None:
@@ -220,7 +220,7 @@ def test_reasons_outlive_a_verification(build: Builder) -> None:
     assert hidden(fallen)[CLIPPING] == hidden(built.bundle)[CLIPPING]
 
 
-# --- where it has to stop ---------------------------------------------------------------------------------------------
+# --- builds that stop early -------------------------------------------------------------------------------------------
 
 SPENT = BudgetError("$0.50 of the $0.50 allowed are spent; run again with a higher --max-cost to go on")
 STOPS = {
@@ -298,7 +298,7 @@ def test_the_time_of_each_stage_is_reported_also_after_a_stop(build: Builder) ->
 
 
 class Counting(QuickRunner):
-    """A runner that remembers which modules it ran."""
+    """Records the modules that it ran."""
 
     def __init__(self) -> None:
         self.modules: list[str] = []
@@ -320,7 +320,7 @@ def test_a_killed_build_proves_nothing_again(
         build(modularize=sound, fidelity=killed, runner=first)
     finished = set(first.modules)
     assert len(finished) >= 3
-    if upgraded:  # such as other prompts, or another reader of papers; code is proven as before
+    if upgraded:  # an upgrade changes prompts or the reader of papers, but not proofs
         monkeypatch.setattr("xkg.build.stage_cache.pipeline_version", lambda: "of tomorrow")
     second = Counting()
     built = build(modularize=sound, runner=second)

@@ -1,4 +1,4 @@
-"""Papers written for the tests: one method in LaTeX, one as Mathpix would give it, one in plain Markdown."""
+"""Provides papers with the same method in LaTeX, in Mathpix's format and in plain Markdown."""
 
 from pathlib import Path
 

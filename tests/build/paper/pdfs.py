@@ -1,4 +1,4 @@
-"""PDF files for the tests: text put at places, in the fonts that every reader has. Places are from the upper left."""
+"""Creates PDF files for the tests. Text is placed from the upper left corner, in the fonts that every reader has."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +17,8 @@ class Put(NamedTuple):
 
 
 def column(lines: Sequence[str], x: float, y: float, *, pitch: float = 12, size: float = 10) -> list[Put]:
-    """Lines one below the other; what begins with "# " is bold and larger, with "\\t" indented, "" a gap."""
+    r"""Places lines below one another. A line that begins with "# " is bold and larger, one that begins with "\t" is
+    indented, and "" is a gap."""
     out = []
     for line in lines:
         if line.startswith("# "):
@@ -48,7 +49,7 @@ def pdf(pages: Sequence[Sequence[Put]], *, title: str = "", trailer: str = "") -
 
 
 def scan() -> bytes:
-    """A page that is one image."""
+    """Creates a page that consists of one image."""
     image = (
         b"<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8 /Length 1 >>"
     )
@@ -68,7 +69,7 @@ def scan() -> bytes:
 
 
 def encrypted() -> bytes:
-    """A PDF whose password nobody knows."""
+    """Creates a PDF whose password is unknown."""
     lock = f"/Encrypt << /Filter /Standard /V 1 /R 2 /P -44 /O <{'ab' * 32}> /U <{'cd' * 32}> >> /ID [<00> <00>]"
     return pdf([[Put(72, 72, "hidden")]], trailer=lock)
 

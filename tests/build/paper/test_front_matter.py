@@ -49,8 +49,8 @@ def test_a_name_or_a_grade_that_is_cut_at_the_end_of_a_row() -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        below(ADA, "New York"),  # a place, or a second name
-        below("Dana Lee Ana Maria* Wei Kim Jun Li*"),  # where one ends is not printed
+        below(ADA, "New York"),  # the line is a place or a second name
+        below("Dana Lee Ana Maria* Wei Kim Jun Li*"),  # nothing printed shows where a name ends
         below("No Author Given"),
         below("David S. Hippocampus", "Cranberry-Lemon University"),
         below("Published as a conference paper"),

@@ -1,5 +1,3 @@
-"""Files that are not papers are refused by name, in one line."""
-
 from pathlib import Path
 
 import pytest

@@ -1,4 +1,4 @@
-"""Parsers that every file can take down, in small bounds."""
+"""Provides parsers that every file can crash, within small limits."""
 
 from xkg.build.parsing.parsers import Parsers
 from xkg.sandbox.isolation.confined_worker import Bounds

@@ -1,4 +1,4 @@
-"""The tasks of the parsers as if these had every flaw: what a file says happens to the process that parses it."""
+"""Replaces the parsers' tasks with flawed ones. A file's text decides how the process that parses it fails."""
 
 import ctypes
 import os
@@ -34,7 +34,7 @@ def _analyse(path: str, text: str, *rest: Any) -> Analysis:
 
 
 def _repository(call: Call) -> bytes:
-    """Where one of the files says so, the answer is not the parsed repository."""
+    """Returns a wrong answer if one of the files says so."""
     names = [name for name, _, _ in call.payload["files"]]
     answer = tasks.TASKS["repository"](call)
     lie = next((name for name in names if name.startswith("lie")), "")

@@ -1,5 +1,5 @@
-"""Papers and repositories by way of the confined process: the same as without it, and nothing but one line for what
-takes it down."""
+"""Parses papers and repositories in the confined process. Results must match those of direct parsing, and every crash
+must give a single line."""
 
 import tarfile
 from collections.abc import Iterator
@@ -172,7 +172,7 @@ def test_symbols_that_lie_in_one_another_without_end_are_nobodys(tmp_path: Path,
 
 
 def test_a_file_may_be_asked_for_that_is_there_and_nothing_else(tmp_path: Path) -> None:
-    """What a worker that was taken over asks for is answered from the paper's own folder."""
+    """Requests from a compromised worker can reach only files in the paper's folder."""
     from xkg.build.paper.read import paper_on_disk
     from xkg.build.parsing.paper_exchange import serve_files
 

@@ -1,5 +1,3 @@
-"""Only functions of the tables run in the confined process, with arguments and answers of their types."""
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Functions for the confined process, some of which answer what they do not say."""
+"""Provides functions for the confined process. Some return other types than they declare."""
 
 from collections.abc import Mapping
 from typing import Any

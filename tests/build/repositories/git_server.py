@@ -1,4 +1,4 @@
-"""Git over https on the loopback: git's own `http-backend` behind a server with a certificate made on the spot."""
+"""Serves git over https on loopback, with git's own `http-backend` and a new certificate."""
 
 import datetime
 import functools
@@ -21,9 +21,9 @@ from tests.loopback import QuietHandler, Served
 
 
 class GitServer:
-    """`add` serves a repository at an address. `elsewhere` is where every request is sent on to, if set; `asked` holds
-    the paths that were requested. Without `filters` the server sends files of any size. What it does not have it asks a
-    password for, if `secretive`, as GitHub does."""
+    """Serves repositories that `add` puts at an address. If `elsewhere` is set, every request is redirected there.
+    `asked` contains the requested paths. Without `filters`, the server sends files of any size. If `secretive` is set,
+    the server asks for a password for anything that it lacks, as GitHub does."""
 
     def __init__(self, port: int) -> None:
         self.url = f"https://localhost:{port}"
@@ -40,7 +40,7 @@ class GitServer:
 
 @contextmanager
 def serving(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitServer]:
-    """A server that this process trusts."""
+    """Yields a server that this process trusts."""
     folder = _certificate()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
@@ -119,7 +119,7 @@ class _Handler(QuietHandler):
                 while chunk := backend.stdout.read1(1 << 20):
                     self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
                 self.wfile.write(b"0\r\n\r\n")
-            except OSError:  # who asked has hung up
+            except OSError:  # the client has disconnected
                 backend.kill()
                 self.close_connection = True
 

@@ -29,7 +29,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def committed(folder: Path, files: Mapping[str, str | bytes], *options: str) -> Path:
-    """The folder with these files as a commit more; `options` are those of `git init`."""
+    """Commits these files in the folder. `options` are for `git init`."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / ".git").exists():
         git(folder, "init", "-q", "-b", "main", *options)
@@ -43,7 +43,8 @@ def committed(folder: Path, files: Mapping[str, str | bytes], *options: str) -> 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Two commits, a tag on the first, a branch, a link and a file too large to read."""
+    """Creates a repository with two commits, a tag on the first, a branch, a link, and a file that is too large to
+    read."""
     folder = tmp_path / "Some Project"
     folder.mkdir()
     (folder / "link.py").symlink_to("/etc/hostname")
@@ -240,7 +241,8 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "ab" * 32 
 
 
 def test_pointers_and_bulk_are_not_fetched(tmp_path: Path, parsers: Parsers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A repository as they are: weights in LFS, a notebook and a module too, a submodule that is nowhere, and 24 MB."""
+    """The repository contains LFS weights, an LFS notebook and module, a submodule that does not exist, and 24 MB of
+    data."""
     part = committed(tmp_path / "part", {"inner.py": "inner = 1\n"})
     folder = committed(tmp_path / "whole", {"model.py": MODEL})
     git(folder, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(part), "vendor")
@@ -261,7 +263,7 @@ def test_pointers_and_bulk_are_not_fetched(tmp_path: Path, parsers: Parsers, mon
 
 @pytest.mark.parametrize("filters", [True, False])
 def test_a_repository_over_the_limit_says_so(filters: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files that are never read are not fetched, where the server can leave them out; all else counts."""
+    """Files that are never read do not count, if the server can omit them. All other files count."""
     folder = committed(tmp_path / "large", {"model.py": MODEL, "data.bin": os.urandom(6_000_000)})
     monkeypatch.setattr(git_program, "_NETWORK", git_program._NETWORK.model_copy(update={"disk_mb": 3}))
     with serving(monkeypatch) as server:

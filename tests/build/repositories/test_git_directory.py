@@ -1,4 +1,5 @@
-"""What a `.git` may lead to: what says so on both sides, under the roots, and nothing that one has to wait for."""
+"""Tests which folders a `.git` may lead to. Both sides must agree, the folders must be under the roots, and reading
+must never block."""
 
 import os
 import shutil
@@ -73,7 +74,7 @@ def linked_parts(copy: Path, private: Path) -> None:
 
 
 def its_own_at_the_private_commit(copy: Path, private: Path) -> Path:
-    """The folder of objects of a new repository, whose branch is at a commit that it does not have."""
+    """Creates a repository whose branch points to a commit that it lacks. Returns its folder of objects."""
     git(copy, "init", "-q", "-b", "main")
     (copy / ".git" / "refs" / "heads" / "main").write_text(git(private, "rev-parse", "HEAD") + "\n")
     return copy / ".git" / "objects"
@@ -135,7 +136,7 @@ def excludes_and_ignores(copy: Path, private: Path) -> None:
     (copy / ".gitignore").symlink_to(private / "secret.py")
 
 
-# Only `roots` forbid these: a person's own clone may have alternates anywhere (`git clone --shared`).
+# Only `roots` forbid these. In a person's own clone, alternates may be anywhere (`git clone --shared`).
 BY_ROOTS = [alternates, alternates_of_alternates]
 WAYS = [
     pointer,
@@ -212,7 +213,7 @@ def submodule(base: Path) -> Path:
 
 def separate_git_directory(base: Path) -> Path:
     folder = repository(base / "tree", "a.py", b"x = 1\n", "--separate-git-dir", str(base / "directory"))
-    assert find(folder) is None  # it names the directory, which as git leaves it names nobody
+    assert find(folder) is None  # git does not record the work tree in the directory
     git(folder, "config", "core.worktree", str(folder))
     return folder
 
@@ -232,7 +233,7 @@ def test_what_git_itself_puts_elsewhere_is_read(place: Callable[[Path], Path], r
         assert checkout.repository.commit == head
         assert dict(checkout.read(["a.py"])) == {"a.py": b"x = 1\n"}
         assert [f.path for f in read_folder(folder, roots).files if f.path.endswith(".py")] == ["a.py"]
-    # Under narrower roots the files are there still, and nothing of the repository elsewhere.
+    # Under narrower roots, the files are still found, but the repository elsewhere is not.
     narrow = fetch_repository(str(folder), tmp_path, [folder]) if place is not shared_clone else None
     assert narrow is None or (narrow.repository.commit is None and narrow.notes)
 
@@ -255,7 +256,7 @@ def test_a_bare_repository_inside_a_work_tree_is_data(tmp_path: Path, private: P
 
 
 def test_nothing_in_a_git_directory_is_waited_for(root: Path, tmp_path: Path) -> None:
-    """Pipes and devices in every place that is looked at, and files of a terabyte."""
+    """Puts pipes, devices and files of a terabyte in every place that is read."""
     copy = committed(root / "copy", {})
     directory = copy / ".git"
     places = [
@@ -344,7 +345,7 @@ def test_ignored_is_what_git_ignores_for_this_person(tmp_path: Path, monkeypatch
 
 
 def test_a_person_who_is_not_served_to_reads_what_is_closed_to_others(tmp_path: Path) -> None:
-    """Root's git runs as nobody, and reads what root was asked to read."""
+    """Root's git runs as nobody, and can still read the files that root asked for."""
     folder = repository(tmp_path / "x", "a.py", b"x = 1\n")
     for place in (folder, *folder.rglob("*")):
         place.chmod(0o700 if place.is_dir() else 0o600)

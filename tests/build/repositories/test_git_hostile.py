@@ -1,5 +1,5 @@
-"""Repositories whose configuration names programs: none of them runs, wherever such a repository lies, and whether or
-not a sandbox would have contained it."""
+"""Tests repositories whose configuration names programs. None of the programs may run, even if a sandbox would contain
+them."""
 
 import os
 import shutil
@@ -103,7 +103,7 @@ _CONFIG = """
 
 
 class Trap:
-    """A program that tells of its life: in a file, over the network, and by what it saw of the environment."""
+    """A program that reports being run. It writes to a file, connects to the network, and stores its environment."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -123,7 +123,7 @@ class Trap:
         (folder / "attributes").write_text("* filter=evil diff=evil merge=evil\n")
 
     def sprung(self) -> str:
-        """What the program saw, "" if it never ran."""
+        """Returns the environment that the program saw, or "" if it never ran."""
         try:
             self.listener.accept()[0].close()
         except BlockingIOError:
@@ -145,12 +145,12 @@ BEHIND_BOTH = pytest.mark.product("each wall × each hostile repository")
 
 @pytest.fixture(params=[*(pytest.param(name, marks=BEHIND_BOTH) for name in ("bubblewrap", "landlock")), None])
 def wall(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not to be obeyed is one wall, the sandbox another: the first holds alone."""
+    """Selects each sandbox or none, because git must ignore the configuration even without a sandbox."""
     monkeypatch.setattr(programs, "wall", lambda: request.param)
 
 
 def hostile(folder: Path, trap: Trap) -> Path:
-    """A work tree with a commit that claims to be signed, a blob that is not there, hooks, attributes and all of the
+    """Creates a work tree with a commit that claims to be signed, a missing blob, hooks, attributes and the whole
     configuration."""
     files = {
         "a.py": "def f():\n    return 1\n",
@@ -256,7 +256,7 @@ def test_nothing_a_repository_names_is_run(place: Callable[[Path, Trap], Path], 
 
 
 def everything(folder: Path, base: Path) -> Iterator[bytes | None]:
-    """The content of whatever is read of a folder, in every way there is."""
+    """Reads the content of a folder in every possible way."""
     for spec in (str(folder), f"{folder}@HEAD", f"{folder}@main", folder.as_uri()):
         yield from contents(lambda spec=spec: fetch_repository(spec, base / "cache"))  # type: ignore[misc]
     yield from contents(lambda: read_folder(folder))
@@ -274,7 +274,7 @@ def contents(read: Callable[[], Checkout]) -> Iterator[bytes | None]:
 def test_an_address_is_fetched_without_what_lies_around(
     trap: Trap, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who asks stands in a hostile folder, and their own git has settings too."""
+    """The command runs in a hostile folder, and the user's git has settings, too."""
     monkeypatch.chdir(hostile(tmp_path / "around", trap))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
@@ -298,7 +298,7 @@ def test_an_address_is_fetched_without_what_lies_around(
 
 @pytest.mark.usefixtures("wall")
 def test_a_redirect_leads_to_no_other_host(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not to one that could be reached, by another name of the same machine."""
+    """The other host is reachable, because it is another name for the same machine."""
     with serving(monkeypatch) as listed, serving(monkeypatch) as unlisted:
         url = listed.add(repository)
         unlisted.add(repository)
@@ -340,7 +340,7 @@ def test_git_has_no_variable_of_ours(repository: Path, tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("behind", ["bubblewrap", "landlock"])
 def test_a_program_of_git_is_contained_even_if_it_runs(behind: programs.Wall, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other wall alone: git as careless as it can be, in a hostile repository."""
+    """Tests the sandbox alone, with a careless git in a hostile repository."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
@@ -354,7 +354,7 @@ def test_a_program_of_git_is_contained_even_if_it_runs(behind: programs.Wall, mo
             kept = {"GIT_CONFIG_NOSYSTEM": "1"}
             asked = programs.Program(command, folder, Limits(seconds=30), kept, reads=(folder, trap.folder))
             ran = programs.run(asked, behind=behind)
-            assert f"{trap.mark}: " in ran.stderr  # it ran, and was refused to write
+            assert f"{trap.mark}: " in ran.stderr  # the program ran, but could not write
             assert f"/dev/tcp/127.0.0.1/{trap.port}: " in ran.stderr
             assert trap.sprung() == ""
             assert b"sk-secret" not in ran.output

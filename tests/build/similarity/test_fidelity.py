@@ -1,5 +1,3 @@
-"""How much of an implementation stands in its sources: rewritten faithfully, and not."""
-
 import ast
 
 import pytest
@@ -90,7 +88,7 @@ def langevin(points, score, rate, rng):
 
 def test_a_faithful_rewrite_in_another_library_and_style_is_near_one_and_another_method_far_below() -> None:
     assert share(FAITHFUL, SOURCE) >= 0.85
-    assert FAITHFUL_SHARE == 0.7  # as published
+    assert FAITHFUL_SHARE == 0.7  # this is the published threshold
     assert share(LANGEVIN, SOURCE) <= 0.45
 
 

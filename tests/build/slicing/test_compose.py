@@ -185,14 +185,14 @@ def test_interfaces_show_the_fields_of_classes_with_their_defaults() -> None:
     ]
 
 
-# --- any components ---------------------------------------------------------------------------------------------------
+# --- generated components ---------------------------------------------------------------------------------------------
 
 NAMES = ["alpha", "beta", "gamma", "_delta"]
 
 
 @st.composite
 def component(draw: st.DrawFn) -> str:
-    """Functions that call those before them, and a constant."""
+    """Generates functions that call earlier functions, and a constant."""
     lines = [
         draw(st.sampled_from(["import math", "import math as m\nimport math", "from math import floor\nimport math"]))
     ]
@@ -219,7 +219,7 @@ def test_composed_code_does_what_the_parts_do(sources: list[str], data: st.DataO
                 name = node.name if node.name not in meant else f"{node.name}__component_c{i}"
                 meant[name] = namespace[node.name]
     offered = sorted(set(meant) & callable_names(parts))
-    # A name that is not offered is one that an earlier part defines identically.
+    # A name is left out if an earlier part defines it identically.
     for name in set(meant) - set(offered):
         same = [meant[other](5) for other in offered if other.startswith(name.partition("__")[0])]
         assert meant[name](5) in same

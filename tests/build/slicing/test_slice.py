@@ -41,7 +41,7 @@ def tangled() -> Codebase:
     return parse_repository(fetch_repository(str(TANGLED), Path("unused")))
 
 
-# What the package itself gives, and what the slice of a symbol must give: the same expression in both.
+# The package and the slice of a symbol must give the same result for the same expression.
 CASES = [
     ("src/tangled/model.py::Model.step", "Model().step(4)", "tangled.model"),
     ("src/tangled/model.py::Model", "Model().state()", "tangled.model"),
@@ -273,17 +273,17 @@ def test_a_broken_statement_leaves_the_others_of_its_file_as_they_are() -> None:
     assert "a.py" in refused.refused
 
 
-# --- any small package ------------------------------------------------------------------------------------------------
+# --- generated packages -----------------------------------------------------------------------------------------------
 
 FUNCTIONS, CONSTANTS, CLASSES = ("f", "g", "load"), ("K", "SIZE"), ("Net", "Base")
 
 
 @st.composite
 def packages(draw: st.DrawFn) -> tuple[dict[str, str], str]:
-    """Modules that import from those before them in every style, and lazily from any; all functions take one number
-    and count it down, so every call ends."""
+    """Generates modules that import from earlier modules in every style, and lazily from any module. All functions take
+    one number and count it down, so every call ends."""
     count = draw(st.integers(2, 4))
-    circular = draw(st.booleans())  # then nothing is called while modules are still being imported
+    circular = draw(st.booleans())  # circular imports are safe only if no function is called during an import
     paths = [draw(st.sampled_from([f"m{i}", f"sub/m{i}"])) for i in range(count)]
     defined = [
         sorted(draw(st.sets(st.sampled_from(FUNCTIONS + CONSTANTS + CLASSES), min_size=2)) | {FUNCTIONS[i % 3]})
@@ -355,7 +355,7 @@ def packages(draw: st.DrawFn) -> tuple[dict[str, str], str]:
 
 @settings(
     max_examples=25,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking whole packages takes minutes
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking whole packages would take minutes
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(packages())
@@ -481,7 +481,7 @@ def test_a_class_that_is_asked_for_is_whole() -> None:
     result = sliced(AGENT, "agent.py::Agent.loss", "agent.py::Agent")
     assert "left out: def log" not in result.source
     assert "wandb" in result.source
-    assert "def unused" in sliced(AGENT, "agent.py::Agent.loss").source  # objects of Net are made and may be used
+    assert "def unused" in sliced(AGENT, "agent.py::Agent.loss").source  # instances of Net are created and may be used
 
 
 def test_of_a_class_that_only_annotates_its_fields_are_there() -> None:
@@ -568,7 +568,7 @@ class Trainer:
     assert "def plot" not in result.source
 
 
-# --- what is ready elsewhere ------------------------------------------------------------------------------------------
+# --- packages installed elsewhere -------------------------------------------------------------------------------------
 
 WALK = """import numpy as np
 

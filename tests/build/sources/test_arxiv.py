@@ -40,7 +40,7 @@ def clock() -> TurnedClock:
 
 @pytest.fixture
 def fetch(server: Arxiv, tmp_path: Path, clock: TurnedClock, parsers: Parsers) -> Callable[..., PaperFile]:
-    """Fetches as a new process would."""
+    """Fetches like a new process."""
 
     def run(spec: str) -> PaperFile:
         return ArxivSource(tmp_path / "papers", server.url, parsers, clock=clock).paper(spec)
@@ -55,7 +55,7 @@ def kept(folder: Path) -> dict[str, bytes]:
 Fetch = Callable[..., PaperFile]
 
 
-# --- what is fetched --------------------------------------------------------------------------------------------------
+# --- downloads --------------------------------------------------------------------------------------------------------
 
 
 def test_the_source_comes_with_what_arxiv_says(server: Arxiv, fetch: Fetch) -> None:
@@ -96,7 +96,7 @@ def test_without_latex_the_pdf_is_read_and_that_is_said(server: Arxiv, fetch: Fe
     assert parse_paper(paper.path).format == "pdf"
     [note] = paper.notes
     assert "no readable LaTeX source" in note
-    assert fetch(NUMBER).notes == paper.notes  # also when it was there
+    assert fetch(NUMBER).notes == paper.notes  # a stored paper has the same notes
 
 
 def test_a_version_is_fetched_once(server: Arxiv, fetch: Fetch) -> None:
@@ -129,7 +129,8 @@ def test_requests_keep_the_pause_of_the_terms_of_use(server: Arxiv, tmp_path: Pa
 
 @pytest.fixture
 def told(server: Arxiv, fetch: Fetch, tmp_path: Path) -> Callable[..., str]:
-    """The one line that a fetch ends with; what was kept before is as it was, and nothing is left lying about."""
+    """Returns the error message of a failed download, which is one line. Checks that the files stored before are
+    unchanged and that no other files remain."""
     server.publish("1101.00001", source=SOURCE)
     fetch("1101.00001")
     del server.requests[:]
@@ -140,7 +141,7 @@ def told(server: Arxiv, fetch: Fetch, tmp_path: Path) -> Callable[..., str]:
             fetch(spec)
         line = str(raised.value)
         assert "\n" not in line
-        assert "; " in line  # what happened; what to do
+        assert "; " in line  # the message explains the failure and suggests a remedy
         assert kept(tmp_path / "papers") == before
         assert [path.name for path in (tmp_path / "papers").iterdir() if path.name.startswith(".")] == []
         return line
@@ -157,7 +158,7 @@ def test_a_busy_server_is_asked_again_when_it_says(server: Arxiv, fetch: Fetch, 
     server.faults += [(path, status(429, Retry_After="7")), (path, status(503))]
     assert fetch(NUMBER).path.read_bytes() == SOURCE
     assert 7 in clock.pauses
-    assert 6 in clock.pauses  # a second try without a word on when: twice the pause
+    assert 6 in clock.pauses  # without a time from the server, the second retry waits twice as long
 
 
 @pytest.mark.parametrize("path", ["/api", "/src"])
@@ -327,7 +328,7 @@ def test_a_folder_that_cannot_be_written(server: Arxiv, tmp_path: Path) -> None:
         ArxivSource(tmp_path / "file" / "papers", server.url, clock=TurnedClock()).paper(NUMBER)
 
 
-# --- choosing ---------------------------------------------------------------------------------------------------------
+# --- choices of papers ------------------------------------------------------------------------------------------------
 
 
 def test_a_path_that_exists_goes_before_a_name(server: Arxiv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

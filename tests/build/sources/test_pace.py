@@ -32,7 +32,7 @@ def test_processes_keep_the_pause_together(monkeypatch: pytest.MonkeyPatch, tmp_
             process.join()
         times = sorted(server.times)
     assert len(times) == 6
-    # A request is begun no earlier than the pause after the last one has ended.
+    # A request starts only when the pause after the previous request is over.
     assert min(later - earlier for earlier, later in pairwise(times)) >= PAUSE * 0.99
 
 

@@ -1,5 +1,3 @@
-"""A paper on disk: what is said of it before it is built."""
-
 from pathlib import Path
 
 import pytest

@@ -1,4 +1,4 @@
-"""Titles as names of papers, looked up in an arXiv on loopback by the real client."""
+"""Looks up titles as names of papers, with the real client and an arXiv server on loopback."""
 
 from collections.abc import Iterator
 from pathlib import Path

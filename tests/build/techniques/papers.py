@@ -1,4 +1,4 @@
-"""Papers written for these tests: a LaTeX body under a title, and the techniques that are found in it."""
+"""Writes LaTeX papers from a body and a title, and extracts their techniques."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ _END = "\n\n\\section{Experiments}\nWe compare TS with baselines on datasets.\n\
 
 
 def techniques(folder: Path, method: str, after: str = "") -> dict[str, Technique]:
-    """The visible techniques of a paper on Tern Sampling whose method is `method`, keyed by `heading`."""
+    """Returns the visible techniques of a paper on Tern Sampling with this `method` section, keyed by `heading`."""
     path = folder / "paper.tex"
     path.write_text(
         "\\documentclass{article}\n\\title{Tern Sampling for Slow Forgetting}\n\\begin{document}\n\\maketitle\n"
@@ -25,7 +25,7 @@ def techniques(folder: Path, method: str, after: str = "") -> dict[str, Techniqu
 
 
 def heading(technique: Technique) -> str:
-    """The name of a technique in a paper on TS, without "TS" if this was added to a heading."""
+    """Returns the name of a technique in a paper on TS. Removes "TS" if the name was completed from a heading."""
     name = technique.name.casefold()
     return next(
         (a for a in technique.aliases if name in (f"ts {a.casefold()}", f"{a.casefold()} in ts")), technique.name

@@ -1,5 +1,3 @@
-"""Techniques from captions of algorithms, wherever these stand, and from pseudocode."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""Findings are named by the beginning of what the paper claims."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""Which sentences of a paper define a technique, as a user sees them."""
-
 from pathlib import Path
 
 import pytest

@@ -1,4 +1,4 @@
-"""What a paper only names is no technique of it, and what it works with is one, once and visible."""
+"""Checks that techniques which a paper only names are left out, and that those it uses appear once."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from xkg.model import Technique
 
 
 def whole(folder: Path, title: str, body: str) -> dict[str, Technique]:
-    """All techniques of a paper by name, hidden ones too."""
+    """Returns all techniques of a paper by name, including hidden ones."""
     path = folder / "paper.tex"
     top = f"\\documentclass{{article}}\\title{{{title}}}\\begin{{document}}\\maketitle\n"
     path.write_text(f"{top}{body}\\end{{document}}\n")

@@ -1,5 +1,3 @@
-"""What a user sees of the static extraction, on papers written for these tests."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""Techniques from headings and run-in heads."""
-
 from pathlib import Path
 
 import pytest

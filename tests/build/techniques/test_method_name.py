@@ -1,5 +1,3 @@
-"""The paper's own method among the others that it names."""
-
 from pathlib import Path
 
 from xkg.build.paper.read import parse_paper

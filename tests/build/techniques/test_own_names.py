@@ -1,5 +1,3 @@
-"""Parts of a method are named so that a reader knows them outside the paper."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""What a person sees of a build that is under way."""
-
 import io
 import json
 import os
@@ -35,7 +33,7 @@ def call(*, dollars: float | None = 0.01, cached: bool = False) -> Call:
 
 @pytest.fixture
 def plain(capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
-    """The lines on stderr, which is no terminal, after these events."""
+    """Returns the lines printed to a stderr that is not a terminal, after these events."""
 
     def told(*events: object) -> list[str]:
         with progress.text_lines() as notify:
@@ -92,7 +90,7 @@ def test_programs_are_told_in_json_a_line(capsys: pytest.CaptureFixture[str]) ->
 
 
 def live(*events: object) -> str:
-    """The live line after these events."""
+    """Returns the live line after these events."""
     display = progress._Build(Console(file=io.StringIO()))
     for event in events:
         display.live(event)

@@ -1,4 +1,4 @@
-"""Nothing that a person reads at a terminal names an MCP tool or one of its arguments."""
+"""Checks that no text for people at a terminal mentions an MCP tool or one of its arguments."""
 
 import ast
 import re
@@ -17,13 +17,14 @@ NOT_SHOWN = ("tools/", "jobs/", "http/", "prompts.py", "stdio.py", "answers/pagi
 
 
 def texts() -> Iterator[str]:
-    """What answers and errors of the graph may say: all texts of the modules that commands share with the server."""
+    """Returns all texts of the modules that commands share with the server, because any of them may appear in answers
+    and errors."""
     for folder in ("xkg/serve", "xkg/store"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             if any(part in str(path.relative_to(ROOT / folder)) for part in NOT_SHOWN):
                 continue
             tree = ast.parse(path.read_text(encoding="utf-8"))
-            # docstrings, and the strings under a constant that say what it is
+            # Docstrings are excluded, and so are strings that document a constant.
             notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
             for node in ast.walk(tree):
                 text = node.value if isinstance(node, ast.Constant) and id(node) not in notes else None

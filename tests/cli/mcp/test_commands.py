@@ -1,4 +1,4 @@
-"""`xkg mcp install`: what each client is given, and what happens to the files that are there."""
+"""Tests `xkg mcp install`, which writes an entry for each client and keeps existing files."""
 
 import json
 import os
@@ -38,7 +38,7 @@ OF_USERS = {
 
 
 class Desk(NamedTuple):
-    """A project and a home of its own."""
+    """Creates a separate project and home folder."""
 
     project: Path
     home: Path

@@ -1,4 +1,5 @@
-"""The real clients load what `xkg mcp install` wrote; whether a server answers in their time depends on the machine."""
+"""Checks that the real clients load the files from `xkg mcp install`. Whether a server answers in time depends on the
+machine."""
 
 import subprocess
 from pathlib import Path

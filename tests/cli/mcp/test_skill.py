@@ -1,5 +1,3 @@
-"""`xkg mcp install --skill`: a skill beside the server's entry."""
-
 from pathlib import Path
 
 import pytest

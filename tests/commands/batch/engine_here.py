@@ -1,4 +1,4 @@
-"""A fake engine for tests of what is done with papers: its workers are threads of this process."""
+"""Provides a fake engine whose workers are threads of this process."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,7 +6,7 @@ from xkg.engine.engine import Failure, Item, Opened, Result, Site, Work, Worker
 
 
 class EngineHere:
-    """Does one item at a time, with the parsers that this process has."""
+    """Processes one item at a time, with this process's parsers."""
 
     jobs = 1
 

@@ -1,4 +1,4 @@
-"""Files of a list on their way to another machine."""
+"""Tests how the files of a list are sent to another machine."""
 
 from pathlib import Path
 

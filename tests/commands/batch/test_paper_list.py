@@ -116,13 +116,14 @@ def test_what_is_written_is_read(
         for paper, repository in papers
     ]
     (folder / "of papers").write_text("first-paper\n" + "\n".join(lines), encoding="utf-8")
-    found = read_list(folder / "of papers")  # no name that is generated has a space
+    found = read_list(folder / "of papers")  # generated names contain no spaces
     expected = [ListedPaper(line=i, paper=p, repository=r) for i, (p, r) in enumerate(papers, start=2)]
     assert list(found.papers[1:]) == expected
 
 
 def test_other_forms_of_one_paper_are_one_paper_or_a_question(tmp_path: Path) -> None:
-    """The line that says most of a paper is built, wherever it stands; of two that differ a person chooses."""
+    """The line with the most details about a paper is built, regardless of the order. If two lines differ, a person
+    must choose."""
     (tmp_path / "a.tex").write_text("x")
     listed = tmp_path / "list.tsv"
     listed.write_text(

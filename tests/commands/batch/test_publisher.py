@@ -1,4 +1,4 @@
-"""Publishing what is ready in one step, into a real graph in a folder."""
+"""Publishes finished papers together, into a real graph in a folder."""
 
 import threading
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def paper(identity: str, title: str, **fields: object) -> PaperBundle:
-    """A paper of one technique, as a build gives it."""
+    """Returns a paper with one technique, as a build creates it."""
     about = bundle(0).paper.model_copy(
         update={"id": identity, "title": title, "origin": "build", "references": (), **fields}
     )
@@ -35,7 +35,7 @@ def paper(identity: str, title: str, **fields: object) -> PaperBundle:
 
 
 class Batch:
-    """Papers that become ready while the first of them is being published."""
+    """Adds papers while the first of them is being published."""
 
     def __init__(self, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
         self.settings = settings

@@ -1,4 +1,4 @@
-"""Bibliographies as lists of papers, in the forms in which Zotero exports them."""
+"""Reads bibliographies in Zotero's export formats as lists of papers."""
 
 import json
 from pathlib import Path

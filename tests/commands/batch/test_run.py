@@ -1,4 +1,4 @@
-"""Batches of small papers, built by real processes, without a model."""
+"""Builds batches of small papers in real processes, without a model."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def settings(kg: Path, **changes: object) -> Settings:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    """A list of three papers and one that is missing."""
+    """Creates a list of three papers, and a fourth that is missing."""
     names = ("Sorted", "Folded", "Braided")
     for name in names:
         (tmp_path / f"{name}.tex").write_text(PAPER.format(name=name))
@@ -85,13 +85,13 @@ def test_a_second_batch_builds_what_is_missing_or_changed(tmp_path: Path, corpus
 def test_the_report_has_every_line_of_the_list(
     tmp_path: Path, corpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also those that repeat an earlier one, and whatever becomes of the page."""
+    """Checks that the report also contains repeated lines, even if the page of a paper fails."""
     monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
     with corpus.open("a") as listed:
         listed.write("\t../repository\nSorted.tex\t\ttitle:Sorted\n")
     command = ["--kg", str(tmp_path / "kg"), "build", "--papers", str(corpus), "--llm", "none", "--json", "--html"]
     assert xkg(*command, tmp_path / "nowhere" / "report.html") == 1
-    assert not (tmp_path / "kg").exists()  # before anything was built
+    assert not (tmp_path / "kg").exists()  # nothing has been built yet
     place = tmp_path / "report.html"
 
     monkeypatch.setattr("xkg.cli.display.progress._Papers.take", lambda *_: place.mkdir(exist_ok=True))
@@ -170,7 +170,7 @@ def test_what_keeps_every_paper_ends_the_batch_at_once(tmp_path: Path, corpus: P
     ended: list[object] = []
     with pytest.raises(NoWorkerError, match="OPENAI_API_KEY"):
         run(chosen, read_list(corpus), LocalEngine(2), notify=lambda event: ended.append(event[1]))
-    assert [event.name for event in ended if isinstance(event, Row)] == ["missing.tex"]  # known without a build
+    assert [event.name for event in ended if isinstance(event, Row)] == ["missing.tex"]  # these results need no build
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_a_batch_that_was_ended_goes_on_from_there(tmp_path: Path, corpus: Path,
         time.sleep(0.05)
     process.send_signal(ending)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode in (130, 3, -signal.SIGKILL), errors  # 3 where it was done by then
+    assert process.returncode in (130, 3, -signal.SIGKILL), errors
     assert "Traceback" not in errors
     ended = subprocess.run(
         [*command, "--json"], capture_output=True, text=True, env=environment, timeout=240, check=False
@@ -245,7 +245,7 @@ def test_a_batch_into_a_neo4j_draws_what_connects_its_papers(
 
 
 def graph(settings: Settings) -> tuple[list[str], list[Link]]:
-    """The papers without the time of their builds, and the links between them."""
+    """Returns the papers without the time of their builds, and the links between them."""
     with open_store(settings) as store, store.snapshot() as snapshot:
         texts = [timeless(bundle).model_dump_json() for bundle in store.bundles()]
         return texts, sorted(snapshot.links(), key=str)
@@ -260,7 +260,7 @@ def test_a_paper_that_another_machine_has_waits_for_it(
     patience: float,
     state: str,
 ) -> None:
-    """A builder that was killed holds its lease until that expires; the same command goes on then."""
+    """A killed builder keeps its lease until the lease expires. The same command then resumes."""
     chosen = settings(tmp_path / "kg", store=store_of(neo4j_database, tmp_path))
     monkeypatch.setattr("xkg.commands.batch.side_by_side._LONGEST_WAIT", patience)
     lease = "CREATE (:XkgLease {id: 'title:Sorted', fence: 1, holder: 'one that died', expires: timestamp() + 900000})"

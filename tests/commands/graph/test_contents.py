@@ -1,5 +1,3 @@
-"""What imports and exports do to a graph."""
-
 import json
 import shutil
 from pathlib import Path

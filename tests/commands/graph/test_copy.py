@@ -1,4 +1,4 @@
-"""Copying a graph, between folders here; the server's side is in `tests/store/neo4j`."""
+"""Copies graphs between local folders. The tests of copies to a server are in `tests/store/neo4j`."""
 
 from pathlib import Path
 

@@ -30,7 +30,7 @@ def paper(number: int, *techniques: tuple[str, str]) -> PaperBundle:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """A graph of two papers, with two pairs that only their definitions make alike."""
+    """Creates a graph of two papers, with two pairs that are similar only by their definitions."""
     chosen = Settings(kg=tmp_path / "kg", llm=LlmSettings(concurrency=1))
     with open_store(chosen) as store:
         store.publish(

@@ -1,4 +1,4 @@
-"""Graphs that give to and take from a library, whose vectors are all stored: nothing can be embedded."""
+"""Creates graphs that push to and pull from a library. All vectors are stored, because embedding is disabled."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ def settings_of(kg: Path) -> Settings:
 
 
 def graph(kg: Path, papers: Sequence[PaperBundle]) -> Settings:
-    """The settings of a graph with these papers."""
+    """Returns the settings of a graph with these papers."""
     with CachedEmbedder(FakeHashEmbedder, kg / "embeddings.sqlite", MODEL) as embedder:
         store = EmbeddedStore(kg, lambda: embedder)
         store.publish(papers)

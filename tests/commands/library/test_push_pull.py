@@ -53,7 +53,7 @@ ABLATION = Ablation(
 
 @pytest.fixture
 def served(tmp_path: Path) -> "Iterator[tuple[str, list[str]]]":
-    """The address of a web server over `tmp_path / 'library'`, and the paths that it was asked for."""
+    """Yields the address of a web server for `tmp_path / 'library'`, and the requested paths."""
     asked: list[str] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
@@ -91,7 +91,7 @@ def test_a_paper_goes_by_a_library_from_one_graph_into_another(writable: str, tm
     assert len(push(one, writable).papers) == 2
     assert push(one, writable).papers == ()
     two = settings_of(tmp_path / "two")
-    assert len(pull(two, writable).papers) == 2  # nothing here could embed a text
+    assert len(pull(two, writable).papers) == 2  # this works although embedding is disabled here
     got = papers_of(two)["arxiv:2101.00001"]
     assert got.techniques == a_paper(1).techniques
     assert got.code[0].implementation == a_paper(1).code[0].implementation
@@ -113,7 +113,7 @@ def test_one_paper_is_found_by_its_title_with_three_requests(served: tuple[str, 
     push(graph(tmp_path / "one", [a_paper(number) for number in range(1, 40)]), str(tmp_path / "library"))
     two = settings_of(tmp_path / "two")
     assert pull(two, address, ["paper 7"]).papers == ("arxiv:2101.00007",)
-    assert len(asked) <= 4  # head, index, index of a larger library, package
+    assert len(asked) <= 4  # reads the head, the index, the index of a larger library, and the package
     asked.clear()
     assert pull(two, address, topic="Layer normalisation by hand").papers == ()
     assert pull(two, address, topic="layer normalisation 12").papers == ("arxiv:2101.00012",)
@@ -216,7 +216,7 @@ def test_an_attestation_that_comes_later_is_one_small_package_more(
     assert push(one, library).papers == (bundle.paper.id,)
     served[1].clear()
     assert pull(two, served[0]).papers == (bundle.paper.id,)
-    assert len(served[1]) == 3  # the head, the end of the log, what is new
+    assert len(served[1]) == 3  # reads the head, the end of the log, and the new package
     [code] = papers_of(two)[bundle.paper.id].code
     assert code.level is trust.trusted().seen(code).level is Level.CLAIMED
     trust.add(key, "LAB")

@@ -1,5 +1,3 @@
-"""Rows of the benchmark's files: malformed ones are counted."""
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""Blinded sides."""
-
 import json
 
 from evaluation.ablation_bench.judge import blinded

@@ -1,4 +1,4 @@
-"""The small benchmark: what is cut off does not come back through the graph."""
+"""Checks that text cut off for the small benchmark does not reappear in the graph."""
 
 import json
 from pathlib import Path

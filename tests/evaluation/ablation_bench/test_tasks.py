@@ -1,4 +1,4 @@
-"""The tasks as Inspect runs them, with its mock model."""
+"""Runs the tasks with Inspect and its mock model."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def tagged(*rows: dict[str, Any]) -> str:
 
 
 def judged(question: str, matches: dict[str, str]) -> str:
-    """The answer of a judge that knows which gold is which entry, on whichever side it stands."""
+    """Answers as a judge that knows the matching entry of each gold, regardless of the side."""
     gold_side = "A" if re.search(r"<<<side_A[^<]*No steam", question) else "B"
     plan_side = "B" if gold_side == "A" else "A"
     rows = [{f"name_in_{gold_side}": gold, f"name_in_{plan_side}": matches.get(gold)} for gold in matches]
@@ -71,12 +71,12 @@ def run(task: Any, planner: Model, tmp_path: Path, **roles: Model) -> EvalLog:
 
 
 def model(answer: Callable[[str], ModelOutput | str]) -> Model:
-    """Answers the last message."""
+    """Creates a model that answers the last message."""
     return answering(lambda messages: answer(messages[-1].text))
 
 
 def planning(*rows: dict[str, Any], asked: list[str] | None = None) -> Model:
-    """A planner with this plan; `asked` gets its questions."""
+    """Creates a planner that returns this plan. `asked` collects its questions."""
 
     def plan(question: str) -> str:
         if asked is not None:
@@ -87,13 +87,13 @@ def planning(*rows: dict[str, Any], asked: list[str] | None = None) -> Model:
 
 
 def knowing(**matches: str) -> Model:
-    """A judge that matches golds, by the first letter of their names, with entries."""
+    """Creates a judge that matches golds, by the first letter of their names, with entries."""
     golds = {"N": "No steam", "O": "Other blades"}
     return model(lambda question: judged(question, {golds[name]: entry for name, entry in matches.items()}))
 
 
 def report(log: EvalLog) -> tuple[Results, dict[str, float], str]:
-    """Results of a log, its figures by name, and its problems as one text."""
+    """Returns a log's results, its figures by name, and its problems as one text."""
     results, _ = read_results(Path(log.location))
     figures = {figure.name: figure.value for figure in results.figures if figure.value is not None}
     return results, figures, "; ".join(results.problems)

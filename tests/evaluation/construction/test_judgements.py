@@ -12,7 +12,8 @@ def judged(item: str, judge: str, verdict: str) -> Judgement:
 
 
 def test_the_example_of_krippendorff() -> None:
-    # "Computing Krippendorff's alpha-reliability" (2011), nominal data of four observers with missing ones: 0.743
+    # The example is from "Computing Krippendorff's alpha-reliability" (2011), with nominal data from four observers and
+    # missing values. Its alpha is 0.743.
     observers = [
         "1 2 3 3 2 1 4 1 2 . . .",
         "1 2 3 3 2 2 4 1 2 5 . 3",
@@ -24,7 +25,7 @@ def test_the_example_of_krippendorff() -> None:
 
 
 def test_agreement_of_two_judges_by_hand() -> None:
-    # coincidences: n = 8, n_a = 5, n_b = 3, two that differ: 1 - 7 * 2 / (2 * 15)
+    # The coincidences are n = 8, n_a = 5 and n_b = 3, and two differ, so alpha is 1 - 7 * 2 / (2 * 15).
     assert alpha([["a", "a"], ["a", "a"], ["a", "b"], ["b", "b"]]) == pytest.approx(1 - 7 * 2 / 30)
 
 

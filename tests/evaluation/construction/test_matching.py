@@ -45,7 +45,8 @@ def test_by_name_alias_similarity_and_judge() -> None:
 
 
 def test_weighted_quality_by_hand() -> None:
-    # of weights 1, .5, .5 the graph has .5 wrong; of weights 3 and 1 the gold one of 1 is missed
+    # The graph's techniques have weights 1, .5 and .5, and one of weight .5 is wrong. The gold weights are 3 and 1, and
+    # the technique of weight 1 is missed.
     found = match(
         [technique("A loss"), technique("B loss", 0.5), technique("C loss", 0.5)],
         [gold("A loss", weight=3), gold("B loss", weight=0), gold("D loss")],
@@ -56,7 +57,7 @@ def test_weighted_quality_by_hand() -> None:
     assert of.f1 == 0.75
     plain = quality(found, weighted=False)
     assert plain.precision == pytest.approx(2 / 3)
-    assert plain.recall == 0.5  # B has weight 0: it may be found and need not
+    assert plain.recall == 0.5  # B has weight 0, so it may be missed
     assert plain.f1 == pytest.approx(4 / 7)
 
 

@@ -1,4 +1,4 @@
-"""A measurement that cannot run ends in one line, as commands of xkg do."""
+"""Checks that a measurement that cannot run ends with a one-line message, like xkg's commands."""
 
 import json
 import statistics

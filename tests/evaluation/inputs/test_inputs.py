@@ -1,4 +1,4 @@
-"""Inputs of measurements: graphs, rows, human-made hierarchies, and parameters of tasks."""
+"""Tests the inputs of measurements: graphs, rows, human-made hierarchies and task parameters."""
 
 from pathlib import Path
 

@@ -29,7 +29,7 @@ TREE = node(
 def test_weights_are_propagated_by_hand(tmp_path: Path) -> None:
     tree = read_rubric(written(tmp_path, TREE))
     found = score(tree, {"a": 1, "b": 0, "c": 1, "run": 0.5})
-    # method: (3 + 0 + 2) / 8; top: (2 * 5/8 + 1) / 3
+    # The score of method is (3 + 0 + 2) / 8, and the top score is (2 * 5/8 + 1) / 3.
     assert found.score == pytest.approx(0.75)
     assert found.by_category == {"Code Development": 0.75, "Code Execution": 0.5, "Result Analysis": 1.0}
     assert found.unjudged == ()

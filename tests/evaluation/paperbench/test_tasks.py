@@ -12,7 +12,7 @@ EXAMPLE = Path(__file__).parents[3] / "evaluation" / "paperbench" / "example"
 
 
 def grader(met: str):
-    """Meets each requirement whose text is in the files."""
+    """Creates a judge that accepts each requirement whose text is in the files."""
     return answering(lambda messages: f"<verdict>{'met' if met in messages[-1].text else 'unmet'}</verdict>")
 
 
@@ -38,7 +38,7 @@ def test_a_react_agent_writes_and_submits(tmp_path: Path) -> None:
     )
     log = run(tasks.react_agent(str(EXAMPLE)), model, grader("exponential average"), tmp_path)
     score = only_score(log)
-    # one leaf of code development of weight 2 among 3 + 2 + 2 + 1 + 1 + 2
+    # One code development leaf has weight 2, out of 3 + 2 + 2 + 1 + 1 + 2.
     assert score.value == pytest.approx(2 / 11)
     assert score.metadata["files"] == ["kernel.py"]
     assert score.metadata["unusable"] == []

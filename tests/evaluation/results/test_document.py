@@ -25,5 +25,5 @@ def test_a_run_is_compared_with_the_file_that_it_replaces(tmp_path: Path) -> Non
 def test_none_of_three_papers_leaves_room_for_some() -> None:
     figure = mean_figure("share", {"a": 0.0, "b": 0.0, "c": 0.0})
     assert figure.low == 0.0
-    assert figure.high == pytest.approx(1 - 0.025 ** (1 / 3))  # Clopper and Pearson: 0.708
+    assert figure.high == pytest.approx(1 - 0.025 ** (1 / 3))  # by Clopper and Pearson: 0.708
     assert mean_figure("share", {"a": 1.0, "b": 1.0, "c": 1.0}).low == pytest.approx(0.025 ** (1 / 3))

@@ -8,7 +8,7 @@ from scipy import stats
 
 from evaluation.results.statistics import interval, paired
 
-# Student's sleep data (1908), the textbook case of the paired t-test: t = -4.0621, p = 0.002833.
+# Student's sleep data (1908) are the textbook case of the paired t-test, with t = -4.0621 and p = 0.002833.
 FIRST = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
 SECOND = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
 
@@ -32,7 +32,7 @@ def test_the_textbook_case() -> None:
 
 
 def test_the_permutation_test_counts_sign_patterns() -> None:
-    # nine differences above zero and one of zero: of 2^10 patterns, 2 x 2 are as far out as this one
+    # Nine differences are positive and one is zero. Of 2^10 sign patterns, 2 x 2 are as extreme as this one.
     row = paired("hours", by_paper(FIRST), by_paper(SECOND))
     assert row.p_permutation == pytest.approx(4 / 1024)
 
@@ -43,7 +43,7 @@ def test_items_of_one_paper_are_one_unit() -> None:
     row = paired("executed", before, now)
     assert (row.items, row.papers) == (150, 3)
     assert row.difference == pytest.approx(1 / 3)
-    assert row.p_permutation == 1.0  # as if three coins, not 150, had been thrown
+    assert row.p_permutation == 1.0  # the test has three units, not 150
 
 
 def test_items_of_one_run_alone_are_counted() -> None:

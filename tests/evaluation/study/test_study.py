@@ -1,5 +1,3 @@
-"""A study of a graph of one paper: its variants, runs of a command, and their summary."""
-
 import itertools
 import statistics
 import sys
@@ -44,7 +42,7 @@ def test_each_variant_leaves_out_what_it_names(tmp_path: Path, capsys: pytest.Ca
         "without technique nodes": 5,
         "raw code": 6,  # an imported paper has no repository
         "rewritten code": 7,
-        "verified code": 6,  # nothing of it was run here
+        "verified code": 6,  # none of its code was run here
         "without a graph": 0,
     }
     printed = capsys.readouterr().out
@@ -109,4 +107,4 @@ def test_the_table_pairs_runs_with_the_full_graph() -> None:
     }
     last = table(made).splitlines()[-1].split()
     assert last[last.index("0") + 1] == "-0.200"
-    assert last[-1] == "0.250"  # two of the eight patterns of signs are as far out
+    assert last[-1] == "0.250"  # two of the eight sign patterns are as extreme

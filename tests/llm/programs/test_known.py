@@ -1,4 +1,5 @@
-"""Which programs are found and suggested, and what is read of what they print: recorded from the real ones."""
+"""Tests which programs are found and suggested, and how their output is parsed. The outputs were recorded from the real
+programs."""
 
 import json
 from collections.abc import Mapping
@@ -53,7 +54,7 @@ def test_an_answer_is_read_with_its_tokens_and_cost(name: str, asked: Asked) -> 
     reply = PROGRAMS[name].read(Ran(ANSWERED[name], "a warning", 0), asked)
     assert (reply.ending, json.loads(reply.text)) == ("ok", {"name": "SVGD"})
     assert (reply.input_tokens, reply.cached_tokens, reply.output_tokens) == (
-        1400 if name == "claude-code" else 1000,  # what it had cached counts beside the others
+        1400 if name == "claude-code" else 1000,  # its cached tokens are counted separately
         400,
         50,
     )
@@ -105,7 +106,7 @@ def test_the_users_memories_and_servers_stay_out(tmp_path: Path, asked: Asked) -
 
 
 def test_a_build_without_a_key_names_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = tmp_path / "bin" / "claude"  # answers `auth status` alone
+    fake = tmp_path / "bin" / "claude"  # this program only answers `auth status`
     fake.parent.mkdir()
     fake.write_text("#!/bin/sh\ntest \"$1 $2\" = 'auth status'\n")
     fake.chmod(0o755)

@@ -1,4 +1,4 @@
-"""A command as the language model: what it gets, and the bounds that it runs under."""
+"""Tests a command as the language model, with the limits that it runs under."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""The real agent programs, as `make agents` installs them, against a server on loopback that speaks their protocols; a
-fake, which prints what the real one printed once, in place of one that is not there."""
+"""Runs the real agent programs from `make agents` against a server on loopback that speaks their protocols. A missing
+program is replaced with a fake that prints recorded output."""
 
 import json
 import re
@@ -49,7 +49,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def configure(home: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The programs' own configuration: where they ask, and what must not reach a question."""
+    """Writes the programs' own configuration, with the server's address and data that must not reach a question."""
     for name, value in {
         "OPENAI_API_KEY": "sk-of-xkg",
         "ANTHROPIC_BASE_URL": url,
@@ -122,7 +122,7 @@ def test_a_real_program_answers_without_tools_or_keys(name: str, home: Path, mon
     assert "REMEMBERED" not in asked
     assert "sk-of-xkg" not in asked
     tools = [tool.get("name") or tool for tool in server.requests[-1].get("tools", ())]
-    # One carries the answer, one asks a person who is not there, and one is an empty list.
+    # One tool carries the answer, another asks a person who is not there, and the last list is empty.
     assert tools in ([], ["StructuredOutput"], ["request_user_input"], [{"functionDeclarations": []}])
     assert not list((home / "cache" / "xkg" / "programs").iterdir())
 

@@ -1,5 +1,3 @@
-"""Changes that compute the same on generated inputs, and those that do not."""
-
 import pytest
 
 from xkg.model import Code
@@ -63,26 +61,26 @@ def alike(contained: Runner, implementation: str, test: str) -> set[str]:
 
 def test_only_what_computes_the_same_is_equivalent(contained: Runner) -> None:
     found = alike(contained, CODE, TEST)
-    # at the bound itself both give the bound, and nothing times a number is nothing
+    # At the bound itself, both comparisons give the bound, and zero times a number is zero.
     assert {"7 became 8", "value < low became value >= low"} & found == {"7 became 8"}
     assert "0 * 7 became 0 / 7" in found
-    # a boundary that only zeros reach is reached
+    # The test must also notice changes to a condition that only zeros meet.
     assert not {"total == 0 became total != 0", "v / total became v * total", "self.count += 1 left out"} & found
 
 
 @pytest.mark.parametrize(
     ("implementation", "test"),
     [
-        # it answers differently each time
+        # The function's result differs each time.
         ("import os\n\ndef f(x):\n    y = x + 0 * 7\n    return os.urandom(4)\n", "assert f(2.0)\n"),
-        # what it returns says nothing
+        # The function always returns None.
         ("def f(x):\n    y = x + 0 * 7\n    z = y * 2\n    return None\n", "assert f(2.0) is None\n"),
-        # the test does not run it
+        # The test does not call the function.
         ("def f(x):\n    y = x + 0 * 7\n    return y * 2\n\ndef g(x):\n    return x\n", "assert g(1.5) == 1.5\n"),
-        # it raises
+        # The function raises an error.
         ("def f(x):\n    y = x + 0 * 7\n    raise ValueError(y * 2)\n",
          "try:\n    f(1.5)\nexcept ValueError:\n    pass\n"),
-        # it knows the numbers of the test, and computes nothing for others
+        # The function knows the test's numbers, and computes nothing for others.
         ("def f(x):\n    if x != 1.5:\n        return 0.0\n    return 3 * x + 0 * 7\n", "assert f(1.5) == 4.5\n"),
     ],
 )  # fmt: skip
@@ -93,7 +91,7 @@ def test_without_evidence_nothing_is_equivalent(contained: Runner, implementatio
 def test_the_numbers_depend_on_the_seed_alone_and_the_first_are_the_test_s() -> None:
     one, again, other = (script(TEST, seed, following=False) for seed in ("a", "a", "b"))
     assert one == again != other
-    assert "[[-1.0, 2.5, 4.0" not in one  # the sign is an operator
+    assert "[[-1.0, 2.5, 4.0" not in one  # the sign is an operator and not part of the number
     assert "[[1.0, 2.5, 4.0, 0.5, 0.5, 2.5, 4.0, 1.0, 3.0" in one
 
 

@@ -1,4 +1,4 @@
-"""Classes of causes on what interpreters and libraries really print."""
+"""Tests the classification of causes with real output from interpreters and libraries."""
 
 import pytest
 

@@ -1,5 +1,3 @@
-"""Where a program hung, from what the harness printed."""
-
 from xkg.sandbox.evidence.hung_stack import hung_at, without_stack
 
 DUMP = """\

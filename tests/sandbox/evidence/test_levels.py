@@ -1,4 +1,4 @@
-"""What a test proves: hand-made tests, good and bad, over one small implementation."""
+"""Proves levels with good and bad tests of a small implementation."""
 
 from collections.abc import Callable, Sequence
 
@@ -91,7 +91,7 @@ def test_a_full_test_is_tested_with_its_score_and_what_it_missed(proven: Proving
     assert evidence.mutation_score is not None
     assert evidence.mutants >= 10
     assert evidence.mutation_score >= 0.8
-    # Where the total is 1 the mutant does the same.
+    # If the total is 1, the mutant computes the same.
     assert len(evidence.survivors) == round(evidence.mutants * (1 - evidence.mutation_score))
     assert evidence.command == "python harness.py"
     assert (evidence.runner, evidence.exit_code, evidence.environment) == ("bubblewrap, warm", 0, NOTHING.hash)
@@ -188,7 +188,7 @@ def test_what_stops_a_test_is_named(
 
 
 def test_a_test_waits_for_its_own_fork(proven: Proving) -> None:
-    """The fork ends as any Python process does, and is not waited for until the time is up."""
+    """The fork ends like any Python process, so the run does not wait until its time limit."""
     fork = "import os\nchild = os.fork()\nif not child:\n    raise SystemExit\nassert os.waitpid(child, 0)[1] == 0\n"
     proof = proven(fork + FULL)
     assert (proof.evidence.level, proof.cause) == (Level.TESTED, Cause.PASSES), proof
@@ -221,8 +221,6 @@ def test_what_cannot_be_run_is_not_run() -> None:
 
 def test_a_test_that_passes_by_chance_proves_nothing() -> None:
     class Fickle:
-        """The first run ends well, the second does not."""
-
         name = "fickle"
         runs = 0
 
@@ -269,7 +267,7 @@ assert shifted(1) == 3
 
 
 class Slow:
-    """A machine on which each run takes `seconds`, as it says."""
+    """Imitates a machine on which each run takes `seconds`."""
 
     name = "slow"
     weaker = ()
@@ -291,7 +289,7 @@ def test_a_machine_that_is_too_slow_settles_nothing(proven: Proving, contained: 
 
 
 class Stalls(Slow):
-    """Every run of changed code takes too long, and the code itself does so whenever it follows one."""
+    """Makes every run of changed code take too long, and so does a run of the original code directly after it."""
 
     stalled = False
 
@@ -313,7 +311,7 @@ def test_a_proof_that_is_called_off_says_nothing() -> None:
         prove(code, Unused(), NOTHING, SMALL, stopped=lambda: True)
 
 
-# --- composites, and how many changes mean something
+# --- composites, and how many changes are meaningful
 
 PART = """\
 def clipped(values, bound=3.0):
@@ -406,7 +404,7 @@ def test_changes_that_compute_the_same_do_not_count_up_to_a_quarter(proven: Prov
     test = "assert f(1.0, 3.0) == 4.5\nassert f(1.0, 4.5) == 7.5\n"
     evidence = proven(test, EQUAL).evidence
     assert (evidence.level, evidence.excused, evidence.mutants, evidence.mutation_score) == (Level.TESTED, 2, 7, 0.714)
-    # the third that computes the same, and one that does not where x is not 1
+    # The survivors are an equivalent change, and a change whose result differs only if x is not 1.
     assert "1.5 * x became 1.5 / x" in {survivor.change for survivor in evidence.survivors}
     many = EQUAL.replace("    return", "".join(f"    a = a + 0 * {i}\n" for i in range(2, 6)) + "    return")
     evidence = proven(test, many).evidence

@@ -1,4 +1,4 @@
-"""Which statements of a composed module are its own."""
+"""Tests which statements of a composed module belong to the composite itself."""
 
 from xkg.build.slicing.compose import Part, compose
 from xkg.sandbox.evidence.own_statements import component_calls, own_lines
@@ -24,7 +24,7 @@ def own_text(source: str, *components: str) -> str:
 
 def test_what_components_have_is_not_own_whatever_composition_renames() -> None:
     whole = compose(NEW, [Part("Clip", CLIP), Part("Damp", DAMP)]).source
-    assert "_bound__" in whole  # one of the two helpers has another name now
+    assert "_bound__" in whole  # one of the two helpers was renamed
     own = own_text(whole, CLIP, DAMP)
     assert "def both" in own
     assert "return -x" in own
@@ -66,7 +66,7 @@ def test_only_what_does_nothing_but_call_a_component_is_a_call_of_it() -> None:
         "x = solved(a, b.c)\n"
         "x, y = solved(*a, v=1)\n"
         "k = Keeper()\n"
-        "x = solved__part(a, b)\n"  # as composition renames it
+        "x = solved__part(a, b)\n"
         "x = solved(a + 1, b)\n"
         "x = 2 * solved(a, b)\n"
         "x = other(a)\n"

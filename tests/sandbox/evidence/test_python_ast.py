@@ -19,8 +19,8 @@ def test_what_is_nested_too_deeply_is_an_error_of_syntax(parse: Callable[[str], 
 
 @pytest.fixture
 def switching() -> Iterator[None]:
-    """Threads change places as often as they can, also while a tree is made: what is called when garbage is collected
-    lets another one in."""
+    """Makes threads switch as often as possible, even while a tree is created. Garbage collection calls a function that
+    lets another thread run."""
 
     def collected(*_: object) -> None:
         for _ in range(20):
@@ -38,12 +38,12 @@ def switching() -> Iterator[None]:
 
 @pytest.mark.usefixtures("switching")
 def test_several_threads_make_trees() -> None:
-    """Without one at a time, this fails within a few trees up to Python 3.12."""
+    """Without a lock, this test fails within a few attempts on Python up to 3.12."""
     source = Path(ast.__file__).read_text()[:6_000]
     source = source[: source.rindex("\ndef ")]
 
     def made(n: int) -> int:
-        # each at another depth of calls, which is what their counts start from
+        # Each thread starts at another depth of calls, because the parser's counts depend on it.
         return (
             made(n - 1) if n else len(syntax_tree(source).body) + isinstance(expression_tree("1 + (2 * x)"), ast.BinOp)
         )
@@ -53,7 +53,7 @@ def test_several_threads_make_trees() -> None:
 
 
 def test_a_tree_is_made_again_where_python_itself_parsed_beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it does in another thread for the lines of a traceback."""
+    """Python itself parses in another thread, as it does for the lines of a traceback."""
     parse, failures = ast.parse, iter([True, True])
 
     def disturbed(*arguments: str) -> ast.AST:
@@ -66,7 +66,7 @@ def test_a_tree_is_made_again_where_python_itself_parsed_beside(monkeypatch: pyt
 
 
 def test_nothing_else_in_this_process_makes_trees() -> None:
-    """Code that runs in a process of its own, inside the sandbox, may."""
+    """Code that runs in a separate process inside the sandbox may create trees."""
     package = Path(xkg.__file__).parent
     guests = {"sandbox/guest/run_script.py", "sandbox/guest/run_test.py"}
     alone = {"sandbox/evidence/python_ast.py", *guests}

@@ -1,5 +1,3 @@
-"""Places for runs: never more than there are."""
-
 import threading
 import time
 

@@ -1,5 +1,3 @@
-"""What is stored of a run's output."""
-
 from xkg.sandbox.evidence.tracebacks import end_of_output
 
 

@@ -1,4 +1,4 @@
-"""What stands in for CUDA, over fakes of torch and jax that have the parts of them which it changes."""
+"""Tests the replacement for CUDA with fakes of the parts of torch and jax that it changes."""
 
 import json
 import subprocess

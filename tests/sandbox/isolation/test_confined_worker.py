@@ -1,4 +1,4 @@
-"""The confined worker, and what a call that was taken over can do: answer, or end."""
+"""Tests the confined worker. A compromised call must only be able to answer or to end."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ def worker() -> Iterator[ConfinedWorker]:
 
 
 def echoed(worker: ConfinedWorker, *contents: bytes | None) -> list[bytes]:
-    """What a call gives back of what it was given."""
+    """Returns the data that a call returned unchanged."""
     parts: list[bytes] = []
     names = [str(n) for n in range(len(contents))]
     worker.call("echo", {"names": names}, ROOMY, lambda asked: (contents[int(n)] for n in asked), parts.append)
@@ -128,7 +128,7 @@ def test_no_key_is_in_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         }  # fmt: skip
         for child in descendants(os.getpid()):
             if child != process:
-                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the process has ended meanwhile
                     assert b"sk-secret" not in Path(f"/proc/{child}/environ").read_bytes()
     if "its own uid" in walls():
         assert uid not in (0, os.getuid())
@@ -139,7 +139,7 @@ def test_a_call_finds_nothing_of_another(worker: ConfinedWorker) -> None:
 
 
 def test_calls_run_side_by_side(worker: ConfinedWorker) -> None:
-    """One waits for bytes that come only when the other has answered."""
+    """One call waits for bytes that arrive only after the other call has returned."""
     answered = threading.Event()
 
     def read(_: object) -> Iterator[bytes]:
@@ -158,7 +158,7 @@ def test_a_killed_process_is_started_anew() -> None:
     with ConfinedWorker(TASKS) as started:
         started.start()
         until = time.monotonic() + 60
-        while not (new := set(_workers()) - before):  # until the process has become the worker
+        while not (new := set(_workers()) - before):  # wait until the process has become the worker
             assert time.monotonic() < until
             time.sleep(0.01)
         (first,) = new
@@ -237,7 +237,7 @@ def test_what_cannot_be_imported_is_one_line() -> None:
 
 
 def test_empty_files_are_read_as_any_other() -> None:
-    """Whoever has been given the last of them may be gone before the parent says another word."""
+    """The receiver of the last file may be gone before the parent sends anything else."""
     with ConfinedWorker(TASKS) as started:
         for _ in range(30):
             assert json.loads(started.call("echo", {"names": ["a"]}, ROOMY, lambda _: iter([b""]))) == [0]
@@ -264,7 +264,8 @@ def test_too_many_calls_wait_and_then_are_refused(monkeypatch: pytest.MonkeyPatc
 
 
 def _workers() -> list[int]:
-    """The processes of workers below this one: what calls are forked from, and calls."""
+    """Returns the processes below this one that are workers. These are calls, and processes from which calls are
+    forked."""
     found = []
     for process in descendants(os.getpid()):
         try:

@@ -1,5 +1,5 @@
-"""What the container runner asks of its engine, with an engine of our own: the real one is tried where there is one, by
-the hostile tests of `tests/sandbox`."""
+"""Tests the commands that the container runner sends to its engine, with a fake engine. The hostile tests in
+`tests/sandbox` use the real engine if it is installed."""
 
 import json
 import platform
@@ -15,7 +15,7 @@ from xkg.sandbox.isolation.container import CONTAINERFILE, ContainerRunner
 from xkg.sandbox.runner import Job, Limits
 from xkg.sandbox.select import chosen_runner, runner_for
 
-# Like an engine, it passes the streams through; in place of the guest it answers as the guest would.
+# Passes the streams through like an engine, and answers in place of the guest.
 _ENGINE = """#!{python}
 import json, pathlib, sys
 note = pathlib.Path({note!r})
@@ -38,7 +38,7 @@ Engine = Callable[..., Path]
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    """Puts an engine on the path that says something of its own, or ends a job with a status, a peak and OOM kills."""
+    """Puts a fake engine on the path. It prints a message, or ends a job with a status, a peak and OOM kills."""
 
     def make(
         says: str = "", ending: tuple[int, int, int] = (0, 3 << 20, 0), *, echoes: bool = True, then: str = ""

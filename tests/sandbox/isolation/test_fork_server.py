@@ -1,4 +1,4 @@
-"""Jobs that are forked from a process with modules imported: as good as new, and alone, one after another."""
+"""Tests jobs that are forked from a process with imported modules. Each job must be unaffected by earlier ones."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def warm(cold: Openable) -> Iterator[WarmRunner]:
 
 @pytest.fixture(scope="module")
 def kept(cold: Openable) -> Iterator[WarmRunner]:
-    """One for many tests, which leave it as they found it."""
+    """Provides one server for many tests, which must leave it unchanged."""
     with WarmRunner(cold, lambda _: ("csv",)) as runner:
         yield runner
 
@@ -66,7 +66,7 @@ def warm_processes() -> list[int]:
 
 @pytest.fixture
 def others() -> set[int]:
-    """Processes of warm runners that other tests keep."""
+    """Returns the processes of warm runners that other tests keep."""
     return set(warm_processes())
 
 
@@ -153,7 +153,7 @@ def test_one_run_does_not_change_the_next(warm: WarmRunner, how: str) -> None:
 
 
 def test_one_run_does_not_change_the_next_in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There the job owns its folders."""
+    """In a user namespace, the job owns its folders."""
     require_landlock(landlock.SCOPES_FROM)
     monkeypatch.setattr("xkg.sandbox.isolation.bubblewrap.outside_uid", lambda **_: None)
     with WarmRunner(BubblewrapRunner(), lambda _: ()) as warm:
@@ -211,7 +211,7 @@ def test_a_run_that_loses_its_process_is_run_again(others: set[int], warm: WarmR
 
     killer = threading.Thread(target=kill_during_the_run)
     killer.start()
-    # `csv` is preloaded in the process that is lost, and not in the sandbox that repeats the run
+    # The lost process has preloaded `csv`, but the sandbox that repeats the run has not.
     outcome = warm.run(script("import sys, time; 'csv' in sys.modules and time.sleep(60); print('done')"))
     killer.join()
     assert (outcome.output, outcome.exit_code) == ("done\n", 0)
@@ -277,7 +277,7 @@ def test_nothing_is_left_when_it_is_closed(cold: Openable, tmp_path: Path, monke
         for _ in range(3):
             warm.run(script("open('x', 'w')"))
     assert list(tmp_path.iterdir()) == []
-    assert set(descendants(os.getpid())) <= processes  # of other tests' some may have ended
+    assert set(descendants(os.getpid())) <= processes  # processes of other tests may have ended
     assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors
 
 

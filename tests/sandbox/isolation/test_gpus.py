@@ -1,5 +1,5 @@
-"""GPUs of runs. No machine of the tests has one: nodes are fakes (a zero device, a file), which shows what a run may
-open, and nothing of CUDA."""
+"""Tests access to GPUs. The test machines have none, so the nodes are fakes (a zero device, a file). The tests
+therefore show which nodes a run may open, but do not use CUDA."""
 
 import os
 import stat
@@ -33,7 +33,7 @@ except OSError as error:
 
 @pytest.fixture
 def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two GPUs, and the node that they share; what they are lies elsewhere."""
+    """Creates two fake GPUs and a node that they share. Their targets are in another folder."""
     folder = tmp_path / "dev"
     folder.mkdir()
     for name in ("nvidia0", "nvidia1", "nvidiactl"):
@@ -57,7 +57,7 @@ def test_devices_by_name() -> None:
     assert [each.number for each in one] == [1]
     assert [mount.at for mount in one[0].nodes] == ["/dev/nvidia1", "/dev/nvidiactl"]
     assert one[0].variables["CUDA_VISIBLE_DEVICES"] == "GPU-0000-1"
-    assert gpus.gpus(["nvidia:0"])[0].variables["CUDA_VISIBLE_DEVICES"] == "0"  # its driver does not name it
+    assert gpus.gpus(["nvidia:0"])[0].variables["CUDA_VISIBLE_DEVICES"] == "0"  # the driver does not name this GPU
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ OLD = ("run_test", "observe", "line_trace")
 
 
 def interpreters() -> list[Path | None]:
-    """Ours and the oldest other of this machine, if it has one."""
+    """Returns the current interpreter and the oldest other interpreter on this machine, if there is one."""
     found = installed()
     return [None, *([found[min(found, key=lambda version: int(version[2:]))]] if found else [])]
 
@@ -28,7 +28,7 @@ def test_a_job_runs_on_the_interpreter_that_it_names(runner: Runner, tmp_path: P
         outcome = runner.run(Job(arguments=("-c", source), site=tmp_path, python=program))
         lines = outcome.output.splitlines()
         assert lines[0] == str(at(program).minor)
-        assert lines[-1] == "ModuleNotFoundError: No module named 'pip'"  # of the interpreter's own packages
+        assert lines[-1] == "ModuleNotFoundError: No module named 'pip'"  # the interpreter's own packages are hidden
 
 
 def test_levels_are_proven_on_an_old_interpreter() -> None:

@@ -1,4 +1,5 @@
-"""The Landlock runner where it differs: older kernels, what it leaves behind, what is said where it cannot contain."""
+"""Tests the Landlock runner on older kernels, the files it leaves behind, and the message if it cannot contain a
+job."""
 
 import os
 import subprocess
@@ -39,9 +40,9 @@ print(open("b").read())
 """
 
 
-@pytest.mark.parametrize("abi", [1, 3, 5])  # without truncation, TCP and scopes; without the last two; without scopes
+@pytest.mark.parametrize("abi", [1, 3, 5])
 def test_older_kernels_contain_with_what_they_have(abi: int, tmp_path: Path) -> None:
-    """As an ordinary user, who shares the uid with others to attack."""
+    """Runs as an ordinary user, who shares a uid with other processes that could be attacked."""
     require_landlock(abi)
     mark = str(uuid.uuid4())
     secret = tmp_path / "secret"

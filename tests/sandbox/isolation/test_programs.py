@@ -1,4 +1,4 @@
-"""Programs that read what strangers made, behind each wall that there may be."""
+"""Tests programs that read untrusted files, inside each available sandbox."""
 
 import os
 import socket
@@ -23,7 +23,7 @@ def behind(request: pytest.FixtureRequest) -> Wall | None:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Where anybody may go, since only bubblewrap moves things."""
+    """Creates a folder that every user can enter, because only bubblewrap mounts folders elsewhere."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name).resolve()
         place.chmod(0o755)

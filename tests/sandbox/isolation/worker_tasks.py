@@ -1,5 +1,5 @@
-"""What a taken-over worker might try: each task is run by `tests.sandbox.isolation.test_confined_worker` in a confined
-call."""
+"""Defines attacks that a compromised worker might try. `tests.sandbox.isolation.test_confined_worker` runs each task in
+a confined call."""
 
 import ctypes
 import errno
@@ -37,7 +37,7 @@ def _sleep(call: Call) -> bytes:
 
 
 def _steps(call: Call) -> bytes:
-    """Many steps, each of less than its limit, together of more."""
+    """Runs several steps. Each takes less than its limit, but together they take more."""
     for step in range(3):
         call.mark(f"step {step}")
         end = time.process_time() + 0.2
@@ -117,7 +117,8 @@ def _environment(_: Call) -> bytes:
 
 
 def _tries(call: Call) -> bytes:
-    """What each of these came to, or of those that are given by name: what it gave, or the error's name."""
+    """Returns the result of each attempt, or the name of its error. Runs only some attempts if their names are
+    given."""
     attempts: dict[str, Callable[[], object]] = {
         "read a file": lambda: open("/etc/passwd").read(),  # noqa: PTH123, SIM115
         "read its own code": lambda: open(__file__).read(),  # noqa: PTH123, SIM115
@@ -165,7 +166,7 @@ def _open() -> list[int]:
 
 
 def _remember(call: Call) -> bytes:
-    """What an earlier call left in this process's memory."""
+    """Returns the data that an earlier call left in this process's memory."""
     before = getattr(sys, "left_behind", "nothing")
     sys.left_behind = call.payload  # type: ignore[attr-defined]
     return json.dumps(before).encode()

@@ -17,7 +17,7 @@ def test_old_environments_make_room(tmp_path: Path) -> None:
     (tmp_path / "requests").mkdir()
     assert prune(tmp_path, 2) == names[:1:-1]
     assert {path.name for path in tmp_path.iterdir()} == {*names[:2], "requests", ".planning"}
-    assert prune(tmp_path, 0) == names[1:2]  # the newest may be in use
+    assert prune(tmp_path, 0) == names[1:2]  # the newest environment may be in use
 
 
 def test_what_is_in_use_stays_however_old(tmp_path: Path) -> None:
@@ -42,11 +42,11 @@ def test_downloads_and_wheels_that_nothing_uses_go_before_environments(tmp_path:
         link.hardlink_to(used / "data")
     os.utime(home, (time.time() - 7200,) * 2)
     assert prune(tmp_path, 1) == []
-    assert (making / "cache").exists()  # links take no room
+    assert (making / "cache").exists()  # links take no space
     loose.mkdir()
     (loose / "data").write_bytes(bytes(1 << 20))
     (making / "work-killed").mkdir()
-    with planning(tmp_path):  # with the help of the cache
+    with planning(tmp_path):  # planning protects the cache
         assert prune(tmp_path, 1) == []
         assert (making / "cache").exists()
     assert not loose.exists()
@@ -65,6 +65,6 @@ def test_limits_follow_from_the_disk_unless_settings_state_them(tmp_path: Path) 
     half = shutil.disk_usage(tmp_path).free // 2 >> 20
     free = quota(tmp_path / "not" / "there", EnvironmentSettings())
     assert free.one == min(12_000, free.total)
-    assert abs(free.total - half) < 2_000  # other programs write to the disk too
+    assert abs(free.total - half) < 2_000  # other programs write to the disk, too
     assert quota(tmp_path, EnvironmentSettings(total_mb=300))[:2] == (300, 300)
     assert quota(tmp_path, EnvironmentSettings(max_mb=100, total_mb=300)) == (100, 300, "environment.max_mb")

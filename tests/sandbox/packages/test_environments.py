@@ -25,7 +25,7 @@ def environments(tmp_path: Path) -> UvEnvironments:
 
 @pytest.fixture(params=["bubblewrap", CONTAINER])
 def installing(request: pytest.FixtureRequest) -> Runner:
-    """What contains the installer, for tests that show what depends on it."""
+    """Returns each sandbox that can contain the installer."""
     return require_container() if request.param == "container" else BubblewrapRunner()
 
 
@@ -97,7 +97,7 @@ def test_torch_is_built_for_the_cpu_if_an_index_has_that(index: Index, tmp_path:
         assert made.packages == ("sympy==1.0", "torch==2.0+cpu")
         assert importable(made, "torch")
         newest = UvEnvironments(settings, BubblewrapRunner()).make(["torch"])
-        assert newest.packages == ("nvidia-cublas==12.0", "sympy==1.0", "torch==2.1")  # it lacks that version
+        assert newest.packages == ("nvidia-cublas==12.0", "sympy==1.0", "torch==2.1")  # the index lacks torch 2.0
     with_cuda = settings.model_copy(update={"cpu_index": "none"})
     made = UvEnvironments(with_cuda, BubblewrapRunner()).make(["torch"], ["torch==2.0"])
     assert "nvidia-cublas==12.0" in made.packages
@@ -122,7 +122,7 @@ def test_what_the_repository_declares_is_installed_too(index: Index, environment
     cuda = "left out: cudatoolkit, nvidia-cublas-cu12 (CUDA toolkits and drivers are not installed)"
     assert cuda in environment.notes
     free = environments.make([], ["plugin"], declared=["plugin==1.0"])
-    assert free.packages == ("alpha==1.0", "plugin==2.0")  # not pinned to the versions in the repository
+    assert free.packages == ("alpha==1.0", "plugin==2.0")  # the free name is not pinned to the declared version
 
 
 def test_a_module_that_later_versions_lack_comes_from_the_last_that_has_it(
@@ -149,9 +149,9 @@ def test_another_project_of_the_same_name_is_not_taken(index: Index, environment
     environment = environments.make({"lml": ["LML"]})
     assert environment.missing == {"lml": "the registry's lml is another project: it has no LML"}
     assert environment.packages == ()
-    # one of the names is enough: the others may have been there in another version
+    # One of the names is enough, because the others may exist in another version.
     assert environments.make({"lml": ["LML", "load"]}).packages == ("lml==1.0",)
-    # the repository says that it means this one
+    # The repository itself declares this package.
     assert environments.make({"lml": ["LML"]}, ["lml"]).packages == ("lml==1.0",)
 
 
@@ -325,7 +325,8 @@ def test_what_can_be_had_is_installed_and_the_rest_is_named(index: Index, enviro
 
 
 def test_versions_are_those_that_the_repository_asks_for(index: Index, environments: UvEnvironments) -> None:
-    """Also of what only comes along; a version that is gone is replaced by the next later one, else by the newest."""
+    """This also applies to dependencies. A version that no longer exists is replaced with the next later version, or
+    else with the newest."""
     asked = {"alpha": "<2  # old", "beta": "==9.9", "gone": "==1.3", "early": "==2.0rc1"}
     asked |= {"along": "==1.0", "above": ">=7"}
     held = dict.fromkeys(asked, ("1.0", "2.0")) | {"gone": ("0.9", "1.4", "1.6", "3.0"), "early": ("1.0", "2.0rc1")}

@@ -1,4 +1,4 @@
-"""Answers take no more tokens than they may, and say what they left out."""
+"""Checks that answers stay within their token limit, and say which parts they left out."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The typed answers and their text: the same facts in both, short unless asked."""
+"""Checks that typed answers and their text contain the same facts, and are short by default."""
 
 import pytest
 

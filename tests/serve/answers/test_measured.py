@@ -1,4 +1,4 @@
-"""Measured importance in answers: a technique's, a search's rows, a plan."""
+"""Tests measured importance in answers for techniques, searches and plans."""
 
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Cursors go on where a page ended, and refuse what they were not given for."""
+"""Checks that cursors resume at the end of a page, and are refused for other requests."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What papers say reaches a reader as data, and nothing in it is out of sight."""
+"""Checks that text from papers reaches readers as visible data."""
 
 import re
 

@@ -1,5 +1,3 @@
-"""Short ids and names mean what they were made for, and nothing else."""
-
 from collections.abc import Iterator
 
 import pytest

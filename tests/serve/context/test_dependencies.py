@@ -6,7 +6,8 @@ PAPER = "title:p"
 
 
 def paper(**written: str) -> tuple[list[Technique], dict[str, Code]]:
-    """Techniques by path, with `__` for the slash, and what their code defines, a word each."""
+    """Returns a paper with techniques keyed by path, with `__` in place of the slash. Each value lists the names that
+    the technique's code defines."""
     techniques = [technique(PAPER, path.replace("__", "/"), path, "") for path in written]
     nodes = {}
     for each, names in zip(techniques, written.values(), strict=True):

@@ -49,7 +49,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def built_from(folder: Path, *names: str, url: str | None = None, origin: str = "build") -> PaperBundle:
-    """A paper whose one code node was made from these symbols of a repository."""
+    """Returns a paper with one code node, derived from these symbols of a repository."""
     codebase = parse_repository(fetch_repository(str(folder), folder.parent / "unused"))
     symbols = {s.symbol.qualified_name: s.symbol for s in codebase.symbols().values()}
     top = technique(PAPER, "oven", "Oven", "")

@@ -1,4 +1,4 @@
-"""A signal that comes while a server starts."""
+"""Sends a signal while a server starts."""
 
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""How much one caller may ask."""
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +22,7 @@ def test_callers_do_not_fill_the_memory() -> None:
     for number in range(MOST_CALLERS - 1):
         rates.take(str(number))
     rates.take("one more")
-    assert rates.wait("first") == 0  # its bucket was dropped
+    assert rates.wait("first") == 0  # the bucket of "first" was dropped
 
 
 def test_a_network_is_one_caller_however_many_addresses_it_has() -> None:

@@ -1,4 +1,4 @@
-"""Spans go where the environment says, and nowhere without it."""
+"""Checks that spans are sent where the environment says, and nowhere by default."""
 
 import os
 import subprocess

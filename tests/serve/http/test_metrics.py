@@ -1,5 +1,3 @@
-"""Counts of several workers, read from the files that the workers share."""
-
 import threading
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""OAuth: tokens of an issuer that this test runs on the loopback, good ones and every kind of wrong one."""
+"""Tests valid and invalid OAuth tokens from an issuer on loopback."""
 
 import asyncio
 import base64
@@ -27,7 +27,7 @@ from xkg.serve.http.tokens import Tokens
 AUDIENCE = "https://kg.example.org/mcp"
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 OTHER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-# Fixed, since parameters are made when tests are collected and a run may take longer than a token is valid.
+# This time is fixed, because parameters are created at collection, and a run may take longer than a token is valid.
 PAST, FUTURE = 1_000_000_000, 4_000_000_000
 CURVE = ec.generate_private_key(ec.SECP256R1())
 
@@ -39,7 +39,7 @@ PUBLISHED = {
 
 
 class Issuer:
-    """Publishes its metadata and the public halves of its keys."""
+    """Publishes its metadata and its public keys."""
 
     url = ""
 
@@ -182,7 +182,7 @@ def test_tokens_that_are_none_are_refused(server: Running, issuer: Issuer) -> No
     deep = base64.urlsafe_b64encode(b"[" * 10_000).decode()
     symmetric = b'{"alg":"HS256","kid":"rsa","typ":"at+jwt"}'
     shared = f"{base64.urlsafe_b64encode(symmetric).decode().rstrip('=')}.{body}"
-    for encoding in (Encoding.PEM, Encoding.DER):  # the public key as a shared secret
+    for encoding in (Encoding.PEM, Encoding.DER):  # use the public key as a shared secret
         public = KEY.public_key().public_bytes(encoding, PublicFormat.SubjectPublicKeyInfo)
         forged = base64.urlsafe_b64encode(hmac.digest(public, shared.encode(), "sha256")).decode().rstrip("=")
         assert server.client(f"{shared}.{forged}").post("/mcp", json=PING).status_code == 401
@@ -211,7 +211,7 @@ def test_what_the_server_is_stands_where_clients_look_for_it(server: Running, is
 def test_forged_tokens_hold_up_nobody_while_the_keys_cannot_be_had(
     graph_copy: Path, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oauth, "FETCH_SECONDS", 3.0)  # of which a busy machine takes some before it asks
+    monkeypatch.setattr(oauth, "FETCH_SECONDS", 3.0)  # long enough for a busy machine to send the request
     secret = Tokens(graph_copy).create("laptop")
     go, asked = threading.Event(), []
 
@@ -287,7 +287,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 @contextlib.contextmanager
 def publishing(*answers: Answer) -> Iterator[str]:
-    """An address that gives these answers one after the other, the last for ever."""
+    """Yields an address that returns these answers in order, and then repeats the last one."""
     left = list(answers)
 
     class Handler(QuietHandler):
@@ -320,7 +320,7 @@ def endless(handler: BaseHTTPRequestHandler) -> None:
 
 
 def trickling(handler: BaseHTTPRequestHandler) -> None:
-    """Headers that never end, a byte at a time."""
+    """Sends endless headers, one byte at a time."""
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nx-a: ")
     while not STOPPED.wait(0.02):
         handler.wfile.write(b"a")

@@ -1,4 +1,4 @@
-"""The HTTP server, with the SDK's client and a plain one over real loopback connections."""
+"""Tests the HTTP server with the SDK's client and a plain client, over real loopback connections."""
 
 import json
 import logging
@@ -32,7 +32,7 @@ def rejected(server: Running) -> dict[str, float]:
     return {line.split('"')[1]: float(line.split()[-1]) for line in lines}
 
 
-# --- who may call -----------------------------------------------------------------------------------------------------
+# --- access -----------------------------------------------------------------------------------------------------------
 
 
 STEAM = "title:bread/ovens#baking/steam"
@@ -59,7 +59,7 @@ def test_callers_show_a_token_as_soon_as_one_was_made(graph_copy: Path) -> None:
         assert server.client().get("/readyz").status_code == 200
         Tokens(graph_copy).revoke("reader")
         assert server.client(reader).post("/mcp", json=PING).status_code == 401
-        assert server.client().post("/mcp", json=PING).status_code == 401  # it does not fall open
+        assert server.client().post("/mcp", json=PING).status_code == 401  # without tokens, access is still refused
         (graph_copy / "tokens.json").unlink()
         assert server.client().post("/mcp", json=PING).status_code == 401
         (graph_copy / "tokens.json").write_text("{")
@@ -105,7 +105,7 @@ def test_a_server_behind_a_proxy_has_its_name_and_asks_for_tokens(graph_copy: Pa
         assert server.client(host="kg").post("/mcp", json=PING).status_code == 401
 
 
-# --- how much ---------------------------------------------------------------------------------------------------------
+# --- limits -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_large_request_is_refused_whether_its_size_is_announced_or_not(
@@ -264,7 +264,7 @@ def _all(connection: socket.socket) -> bytes:
             said += piece
 
 
-# --- how it is doing --------------------------------------------------------------------------------------------------
+# --- health and metrics -----------------------------------------------------------------------------------------------
 
 
 def test_health_readiness_and_metrics_tell_no_contents(graph: Path) -> None:
@@ -291,7 +291,7 @@ def test_health_readiness_and_metrics_tell_no_contents(graph: Path) -> None:
 def test_a_request_is_logged_under_its_id_and_without_its_contents(
     graph: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, "xkg"), running(graph) as server:  # a line is written after its answer is sent
+    with caplog.at_level(logging.INFO, "xkg"), running(graph) as server:  # lines are written after the answer
         given = server.client(**{"x-request-id": "trace-7"}).post("/mcp", json=call("get_code", id="secret"))
         assert given.headers["x-request-id"] == "trace-7"
         made = server.client(**{"x-request-id": "not an id"}).post(
@@ -299,7 +299,7 @@ def test_a_request_is_logged_under_its_id_and_without_its_contents(
         )
         assert made.headers["x-request-id"] != "not an id"
     records = [record for record in caplog.records if record.message == "request"]
-    # another test's server may still be writing lines for other requests
+    # Another test's server may still be logging other requests.
     facts: list[dict[str, Any]] = [f for record in records if "call" in (f := record.__dict__["facts"])]
     assert [(fact["call"], fact["outcome"]) for fact in facts] == [
         ("get_code", "error"),

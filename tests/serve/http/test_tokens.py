@@ -1,5 +1,3 @@
-"""Tokens of a graph: what is kept, who is found, and what a damaged file lets in."""
-
 import json
 import stat
 import subprocess

@@ -1,4 +1,4 @@
-"""Stands for `xkg build` in tests of the jobs: does what the paper's name says, in the way that the command would."""
+"""Imitates `xkg build` in tests of jobs. The paper's name says how the imitated build behaves."""
 
 import json
 import os

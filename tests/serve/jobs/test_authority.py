@@ -1,4 +1,5 @@
-"""Who may see and change jobs: every tool and page, with sets of scopes, for own jobs and those of others."""
+"""Tests which callers may see and change jobs. Covers every tool and page, all sets of scopes, and jobs of the caller
+and of others."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +32,7 @@ HTML = {"accept": "text/html"}
 
 @pytest.fixture
 def kg(graph_copy: Path) -> Iterator[Path]:
-    """A graph whose jobs wait: another server has the turn."""
+    """Returns a graph whose jobs wait, because another server has the turn."""
     private_folder(graph_copy / "jobs")
     with file_lock(graph_copy / "jobs" / "turn.lock"):
         yield graph_copy
@@ -57,7 +58,7 @@ def serving(kg: Path, tmp_path: Path, **more: Any) -> Any:
 
 
 def asked(client: Asking, kind: Kind, what: str) -> Response:
-    """Asks for a job that is about the word `what`."""
+    """Starts a job that is about the word `what`."""
     if kind == "build":
         return client.post("/mcp", json=call("build", paper="1608.04471", repository=f"https://github.com/o/{what}"))
     task = {"starter": "starter", "run": "python train.py", "metric": "loss: (.*):min"}
@@ -65,7 +66,7 @@ def asked(client: Asking, kind: Kind, what: str) -> Response:
 
 
 def tool(client: Asking, name: str, **arguments: Any) -> tuple[bool, str, dict[str, Any]]:
-    """Whether a tool answers, its text, and its fields."""
+    """Returns whether a tool succeeds, its text, and its fields."""
     answer = client.post("/mcp", json=call(name, **arguments))
     if answer.status_code != 200:
         return False, answer.text, {}
@@ -79,7 +80,7 @@ def made(answer: Response) -> int:
 
 
 def browser(server: Running, token: str) -> Asking | None:
-    """A browser that signed in with a token; None where that is refused."""
+    """Signs a browser in with a token, or returns None if the token is refused."""
     form = {"sec-fetch-site": "same-origin", "content-type": "application/x-www-form-urlencoded"}
     answer = server.client(**form).post("/sign-in", content=urlencode({"token": token, "next": "/builds"}).encode())
     if answer.status_code != 303:
@@ -101,7 +102,7 @@ def test_every_entry_point_gives_the_same_answer(server: Running, kg: Path, scop
     program = server.client(secret)
 
     def may_see(owner: str, kind: Kind) -> bool:
-        """The policy, in other words."""
+        """Repeats the policy in different code."""
         return "read" in scopes and ("admin" in scopes or (owner == "me" and NEEDS[kind] in scopes))
 
     seen = {job for (owner, kind), job in jobs.items() if may_see(owner, kind)}
@@ -158,7 +159,7 @@ def test_every_entry_point_gives_the_same_answer(server: Running, kg: Path, scop
 
 
 def alike(text: str) -> str:
-    """Without the digest of the marks around a quoted error."""
+    """Removes the lines that enclose a quoted error, because they contain a digest."""
     lines = text.splitlines()
     return "\n".join(line for line in lines if not line.startswith("<<<"))
 
@@ -194,7 +195,7 @@ def test_users_of_one_oauth_client_and_a_token_of_its_name_are_different_callers
         for name, token in callers.items():
             _, _, fields = tool(server.client(token), "job_status")
             assert [(job["job"], job["asked_by"]) for job in fields["jobs"]] == [(jobs[name], name)]
-            # The same caller in a browser.
+            # The same caller now uses a browser.
             signed_in = browser(server, token)
             assert signed_in is not None
             answers = {other: signed_in.get(f"/builds/{job}").status_code for other, job in jobs.items()}

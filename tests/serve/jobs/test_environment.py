@@ -1,5 +1,3 @@
-"""Keys go to builds that use them."""
-
 import os
 
 import pytest

@@ -1,4 +1,4 @@
-"""Builds as processes of their own: how they end, and what is left of them when a server does."""
+"""Tests builds in separate processes, including the state that remains after a server ends."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def ended(jobs: Jobs, job: int) -> Row:
 
 
 def under_way(jobs: Jobs, job: int) -> JobAnswer:
-    """Once the build has said where it is."""
+    """Waits until the build has reported its stage."""
     end = time.monotonic() + SECONDS
     while not (answer := job_answer(jobs, until(jobs, job, "running"))).at:
         assert time.monotonic() < end, answer
@@ -66,7 +66,7 @@ def under_way(jobs: Jobs, job: int) -> JobAnswer:
 
 
 def alive(pid: int | None) -> bool:
-    """Whether it runs; a dead one whose parent died too may wait for ever to be buried."""
+    """Returns whether a process runs. A dead process whose parent also died may remain forever."""
     assert pid is not None
     try:
         os.killpg(pid, 0)
@@ -221,7 +221,7 @@ time.sleep(100)
 
 
 def killed_server(folder: Path, paper: str) -> int:
-    """The job of a server that was killed while its build ran."""
+    """Returns the job of a server that was killed during its build."""
     command = [sys.executable, "-c", SERVER, settings_in(folder).model_dump_json(), paper, *STAND_IN]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None

@@ -1,4 +1,4 @@
-"""What callers from elsewhere may have built, and what they may not."""
+"""Tests which sources remote callers may have built."""
 
 from pathlib import Path
 
@@ -68,7 +68,7 @@ def test_what_lies_under_a_root_is_taken_by_its_real_path(root: Path) -> None:
 def test_no_other_paper_is(root: Path, name: str) -> None:
     for roots in ([root], []):
         if name == "." and roots:
-            continue  # the root itself is open
+            continue  # the root itself is allowed
         with pytest.raises(InputError) as refused:
             paper_named(name, roots)
         assert "\n" not in str(refused.value)

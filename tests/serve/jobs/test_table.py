@@ -1,4 +1,4 @@
-"""The list of builds: what it keeps, what it refuses, and that no two servers trip over each other."""
+"""Tests the list of builds, including its limits and access by two servers at once."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -50,7 +50,7 @@ def test_jobs_come_in_the_order_in_which_they_were_asked_for(tmp_path: Path) -> 
 
 def test_callers_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     moments = count(1)
-    monkeypatch.setattr(job_table, "_iso", lambda _: f"{next(moments):09}")  # no two starts in one second
+    monkeypatch.setattr(job_table, "_iso", lambda _: f"{next(moments):09}")  # makes all starts differ
     table = JobTable(tmp_path)
     for caller, paper in (("a", "1"), ("a", "2"), ("a", "3"), ("b", "4"), ("c", "5")):
         table.add(paper, "", caller, waiting=9, per_day=9)

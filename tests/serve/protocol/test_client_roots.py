@@ -1,4 +1,4 @@
-"""What a client over stdio has open may be named in `locate`."""
+"""Checks that `locate` may read the folders that a client over stdio has open."""
 
 import shutil
 from pathlib import Path

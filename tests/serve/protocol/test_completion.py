@@ -1,5 +1,3 @@
-"""Completion of ids in prompt arguments and resource addresses."""
-
 import pytest
 from mcp import Client
 from mcp_types import PromptReference, ResourceTemplateReference

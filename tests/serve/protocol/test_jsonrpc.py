@@ -1,4 +1,5 @@
-"""Messages that are not JSON-RPC, over a real pipe and over HTTP: each gets its error, and the server goes on."""
+"""Sends messages that are not valid JSON-RPC, over a real pipe and over HTTP. Each gets its error, and the server
+continues."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Prompts name tools that exist and ids that they take, and nothing that a paper says."""
+"""Checks that prompts name existing tools and ids, and contain no text from papers."""
 
 import re
 

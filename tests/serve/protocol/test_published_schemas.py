@@ -1,4 +1,4 @@
-"""What clients read before the first question is short, and says all of it."""
+"""Checks that the schemas and instructions that clients read first are short and complete."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ MOST_BYTES = 25_000
 
 
 def names(schema: Any) -> set[str]:
-    """The fields at any depth."""
+    """Returns the field names of nested models, too."""
     if isinstance(schema, dict):
         own = set(schema.get("properties", {}))
         return own.union(*(names(value) for value in schema.values()))
@@ -29,7 +29,7 @@ async def test_the_list_of_tools_is_short_and_has_every_field(service: Service) 
     whole = {tool.name: tool for tool in await whole_server.list_tools()}
     async with Client(make_server(Served(service))) as client:
         listed = await client.list_tools()
-    shown = listed.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"})  # as a model reads it
+    shown = listed.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"})
     written = json.dumps(shown, separators=(",", ":"))
     assert len(written.encode()) <= MOST_BYTES
     everywhere = set().union(*(names(tool.output_schema) for tool in listed.tools))

@@ -1,4 +1,4 @@
-"""What a client is helped with beside answers: papers to choose from, progress, how long to keep."""
+"""Tests the server's other help for clients: a choice of papers, progress, and times for caching."""
 
 import os
 import sys

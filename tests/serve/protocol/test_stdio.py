@@ -1,4 +1,4 @@
-"""The MCP server, with the SDK's client in memory and over a real pipe."""
+"""Tests the MCP server with the SDK's client in memory and over a real pipe."""
 
 import json
 import subprocess
@@ -169,7 +169,7 @@ async def test_an_empty_graph_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_stdout_carries_only_protocol_and_initialize_needs_no_model(graph: Path) -> None:
-    """Answered, though the heavy libraries cannot be imported at all."""
+    """The server must answer even though the heavy libraries cannot be imported."""
     blocked = (
         "import sys, runpy\n"
         "for name in ('faiss', 'onnxruntime', 'tantivy', 'ladybug', 'numpy', 'tokenizers'): sys.modules[name] = None\n"

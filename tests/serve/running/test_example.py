@@ -1,4 +1,4 @@
-"""Scripts to begin with."""
+"""Tests the example scripts that users start from."""
 
 import ast
 

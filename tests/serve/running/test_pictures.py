@@ -1,4 +1,4 @@
-"""Pictures that untrusted code left."""
+"""Tests pictures created by untrusted code."""
 
 import io
 import struct
@@ -69,8 +69,8 @@ def test_what_is_no_picture_or_too_large_is_none() -> None:
         b"\x89PNG\r\n\x1a\n<script>alert(1)</script>",
         good[:-13],
         good[:40] + b"x" + good[41:],
-        png(3, 2, b"\0abc"),  # fewer pixels than it says
-        png(3, 2, b"\0" * (1 << 24)),  # a bomb
+        png(3, 2, b"\0abc"),  # the picture has fewer pixels than declared
+        png(3, 2, b"\0" * (1 << 24)),  # the picture is a decompression bomb
         png(0, 2, b""),
         png(9000, 1, bytes(9001)),
         png(side + 1, side + 1, b""),

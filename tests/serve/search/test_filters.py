@@ -1,4 +1,4 @@
-"""What a search is narrowed to, over a graph of two papers."""
+"""Tests search filters on a graph of two papers."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Lines to edit or ablate: from the graph, found again in a working copy, and searched for in it."""
+"""Finds lines to edit or ablate. They come from the graph, are found again in a working copy, or are searched for in
+it."""
 
 import json
 import shutil
@@ -185,7 +186,7 @@ def test_the_command_prints_the_same_answer(
 
 
 async def test_a_git_directory_outside_of_the_roots_gives_nothing_away(service: Service, tmp_path: Path) -> None:
-    """A bare repository, a clone that a pointer leads to: neither names nor lines of it."""
+    """An outside repository must reveal neither names nor lines, whether it is bare or reached through a pointer."""
     shutil.copytree(EXAMPLE, tmp_path / "outside")
     for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "one")):
         identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")

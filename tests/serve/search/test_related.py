@@ -1,4 +1,4 @@
-"""Which papers are related to one, and by what."""
+"""Tests which papers are related to a paper, and the reasons."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What is found, in what order, with what score, and when nothing is."""
+"""Tests search results, their order and scores, and queries without results."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The part of a code node that the verifier's question shows."""
+"""Tests which part of a code node is shown in the verifier's question."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Code for a whole task, with a language model that a test wrote."""
+"""Finds code for a whole task, with a scripted language model."""
 
 import re
 from pathlib import Path
@@ -36,8 +36,8 @@ def test_each_part_of_a_task_has_what_serves_it_and_a_technique_is_said_once(gra
     with ScriptedEndpoint(model) as endpoint, service(graph_copy, endpoint.url) as with_model:
         answer = with_model.find_implementations(TASK, 2)
         again = with_model.find_implementations(TASK, 2)
-        assert len(endpoint.requests) == 4  # for the steps, and for each step
-        assert all(TASK in asked(body) for body in endpoint.requests)  # a step is judged in the light of its task
+        assert len(endpoint.requests) == 4  # one for the list of steps, and one for each step
+        assert all(TASK in asked(body) for body in endpoint.requests)  # the questions about steps contain the task
     assert answer == again
     assert [part.step for part in answer.parts] == STEPS
     assert [[row.id for row in part.rows] for part in answer.parts] == [[SCORING], [STEAM], []]

@@ -1,4 +1,4 @@
-"""The verifier, with a language model that a test wrote: real HTTP on loopback."""
+"""Tests the verifier with a scripted language model, over real HTTP on loopback."""
 
 import re
 import threading
@@ -39,12 +39,12 @@ def until(holds: Callable[[], object]) -> None:
 
 
 def candidates(body: dict[str, Any]) -> dict[str, str]:
-    """What the question calls each of its numbered candidates."""
+    """Returns the names of the question's numbered candidates."""
     return {name: number for number, name in re.findall(r"^Candidate (\d+): ([^(\n]*?)(?: \(.*)?$", asked(body), re.M)}
 
 
 def verdict(body: dict[str, Any], *kept: str) -> dict[str, Any]:
-    """The candidates of these names are kept, in this order, and the others dropped."""
+    """Keeps the candidates with these names, in this order, and drops the others."""
     found = candidates(body)
     return {
         "needed": "a soft crust",
@@ -206,7 +206,7 @@ def test_closing_ends_a_question_under_way(graph_copy: Path) -> None:
 
 
 def test_those_who_wait_leave_room_for_others(graph_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A provider that hangs holds only some of the callers for long, and no more questions than so many."""
+    """A provider that hangs blocks only some of the callers and a limited number of questions."""
     monkeypatch.setattr(model_questions, "BUSY_SECONDS", 0.01)
     monkeypatch.setattr(model_questions, "MOST_OPEN", 2)
     with ScriptedEndpoint(lambda _: silent) as endpoint:

@@ -21,7 +21,8 @@ from xkg.store.local.store import EmbeddedStore
 
 
 class ByFirstWord:
-    """A vector for each text from a word in it, `cos0.7` and its like: so much of one axis, the rest its own."""
+    """Embeds each text by a word in it, such as `cos0.7`. This is the cosine with a common axis, and the rest of the
+    vector is distinct."""
 
     model = "fake-cosines"
     dimension = 64
@@ -39,7 +40,7 @@ class ByFirstWord:
 
 
 def paper(number: int, *techniques: tuple[str, str], hidden: str | None = None) -> PaperBundle:
-    """A paper of techniques, each a name and a definition."""
+    """Returns a paper with these techniques, each with a name and a definition."""
     of = f"arxiv:2101.{number:05d}"
     return PaperBundle(
         paper=Paper(id=of, title=f"Paper {number}", origin="build"),
@@ -116,7 +117,7 @@ some_papers = st.lists(st.lists(a_technique, max_size=3), min_size=2, max_size=4
 
 
 def linked(papers: list[PaperBundle], decisions: dict[tuple[str, str, str], Decision]) -> set[tuple[str, str, str]]:
-    """The links of papers, without a store around them."""
+    """Returns the links between papers without a store."""
     found = [
         linking.concept(row, number, Entry(technique, 0, (), None))
         for row, (number, technique) in enumerate((n, t) for n, bundle in enumerate(papers) for t in bundle.techniques)

@@ -1,4 +1,4 @@
-"""The guard: which untrusted statements pass, which are refused, and that the engine reads them alike."""
+"""Tests which untrusted statements pass the guard, and that the engine reads them in the same way."""
 
 import contextlib
 import hashlib
@@ -40,7 +40,7 @@ def test_no_attack_gets_through_on_the_embedded_store(tmp_path: Path) -> None:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """The digest of every file below a folder, by its path there."""
+    """Returns the digest of every file in a folder, keyed by relative path."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -60,7 +60,7 @@ PARTS = "a . [ab] \\d (a|b) (ab) (?i) * + ? {2} {1,9} ( ) | *? (a+) (?:a)".split
 
 @given(st.lists(st.sampled_from(PARTS), max_size=12).map("".join))
 def test_patterns_that_pass_end_soon_in_a_backtracking_engine(pattern: str) -> None:
-    """Python's engine backtracks like Java's, and knows fewer short cuts."""
+    """Python's engine backtracks like Java's, with fewer shortcuts."""
     try:
         guard("MATCH (n) RETURN n.title =~ $pattern", {"pattern": pattern})
     except QueryRefusedError:
@@ -189,7 +189,7 @@ def writable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ladybu
     st.sampled_from(["(n:Paper)", "n", "FROM 'x' RETURN *", "n.x = 1", "(RETURN 1) TO 'x'"]),
 )
 def test_no_clause_slips_in_after_a_finished_part(statement: str, where: int, word: str, rest: str) -> None:
-    """A clause put between any two tokens of an honest statement is refused, unless the place makes it a name."""
+    """A clause inserted between any two tokens of a valid statement is refused, unless it becomes a name there."""
     tokens = tokenize(statement)
     cut = min(where, len(tokens))
     before = "".join((" " if t.gap else "") + t.text for t in tokens[:cut])

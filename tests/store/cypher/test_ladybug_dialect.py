@@ -1,4 +1,4 @@
-"""Statements as agents write them for Neo4j, answered by the embedded store."""
+"""Runs statements that agents write for Neo4j on the embedded store."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The named queries: their headers, the values they take, and their rows on both engines."""
+"""Tests the named queries: their headers, their parameters, and their rows on both engines."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

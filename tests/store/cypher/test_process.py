@@ -1,4 +1,4 @@
-"""Queries in a process of their own: what comes out, what it may use, and that nothing outside can be reached."""
+"""Tests queries in a separate process: their results, their limits, and their isolation."""
 
 import time
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def test_parameters_that_the_engine_mistakes_are_refused(queries: QueryProcess, 
 
 
 def test_a_parameter_is_never_written_into_the_statement(queries: QueryProcess) -> None:
-    """The client library replaces to_json($x) by the value's text, even inside a string."""
+    """The client library replaces to_json($x) with the value's text, even inside a string."""
     assert queries.run('RETURN "to_json($x)" AS s', {"x": "\"; COPY (RETURN 1) TO 'f' //\""}).rows == (
         ("to_json($x)",),
     )
@@ -117,7 +117,8 @@ ATTACKS = [
 
 @pytest.mark.parametrize("confined", [True, False])
 def test_past_the_guard_the_process_still_reaches_nothing(graph: Path, tmp_path: Path, confined: bool) -> None:
-    """With the guard left out: none of this works when confined, and the first would when not."""
+    """Without the guard, none of these statements works in the confined process. The first one works without
+    confinement."""
     secret = tmp_path / "secret.csv"
     secret.write_text("a\nsecret\n")
     beside = sorted(tmp_path.iterdir())

@@ -1,5 +1,3 @@
-"""Code as runs of tokens."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

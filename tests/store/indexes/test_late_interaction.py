@@ -1,4 +1,4 @@
-"""Late interaction is what its definition says, whatever the bits."""
+"""Checks that late interaction agrees with its definition for any bits."""
 
 from collections.abc import Mapping, Sequence
 

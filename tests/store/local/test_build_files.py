@@ -1,4 +1,4 @@
-"""A publish computes what changed, and leaves what a whole rebuild would make."""
+"""Checks that publishing computes only the changes, and gives the same result as a complete rebuild."""
 
 import random
 import tempfile
@@ -32,7 +32,7 @@ step = st.one_of(
 
 
 def graph(store: EmbeddedStore) -> dict[str, list[object]]:
-    """Every node and edge of the graph, with all properties."""
+    """Returns every node and edge of the graph, with all properties."""
     with store.snapshot() as snapshot:
         file = snapshot.graph_file()
         assert file is not None
@@ -49,14 +49,14 @@ def graph(store: EmbeddedStore) -> dict[str, list[object]]:
 
 
 def _without_places(row: Any) -> Any:
-    """A row without the engine's own numbers of nodes and edges."""
+    """Removes the engine's internal numbers of nodes and edges from a row."""
     if isinstance(row, dict):
         return {key: value for key, value in row.items() if key not in ("_id", "_src", "_dst")}
     return [_without_places(value) for value in row] if isinstance(row, list) else row
 
 
 def require_as_rebuilt(store: EmbeddedStore, folder: Path) -> None:
-    """Compares all answers, the graph and the counts with those of a graph of the same papers that was made at once."""
+    """Compares all answers, the graph and the counts with a graph of the same papers that was built at once."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as place:
         whole = EmbeddedStore(Path(place), ByFirstWord)  # type: ignore[arg-type]
         whole.publish(list(store.bundles()))
@@ -72,7 +72,7 @@ def require_as_rebuilt(store: EmbeddedStore, folder: Path) -> None:
 
 
 @given(st.lists(step, min_size=2, max_size=8))
-@settings(max_examples=3, phases=[Phase.generate])  # making a failing one smaller would take minutes
+@settings(max_examples=3, phases=[Phase.generate])  # shrinking a failing example would take minutes
 def test_what_is_published_bit_by_bit_is_what_a_rebuild_makes(steps: list[tuple[str, Any]]) -> None:
     with tempfile.TemporaryDirectory(dir=MEMORY) as place, edited():
 

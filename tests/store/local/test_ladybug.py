@@ -1,5 +1,3 @@
-"""Loading the embedded engine."""
-
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -38,7 +36,7 @@ def test_a_graph_that_is_larger_than_the_usual_memory_is_loaded(
 def test_a_disk_without_room_is_refused_before_the_engine_ends_the_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its log cannot be written then, which it takes for the end of the program."""
+    """The engine ends the program if it cannot write its log on a full disk."""
     store = open_store(tmp_path / "kg")
     store.publish([a_paper(1)])
     usage = shutil.disk_usage(tmp_path)

@@ -1,4 +1,4 @@
-"""A replica follows a graph elsewhere, and is what a fresh one would be."""
+"""Checks that a replica follows a graph elsewhere and equals a new copy of it."""
 
 import os
 import random
@@ -34,7 +34,7 @@ from xkg.store.local.replica import Replica
 
 
 class FeedInMemory:
-    """A stand-in for a graph on a server: keeps bundles and tombstones as one would, and counts what it is asked."""
+    """Imitates a graph on a server. Stores bundles and tombstones, and counts requests."""
 
     def __init__(self, graph: str = "one") -> None:
         self.graph = graph
@@ -83,14 +83,14 @@ def follow(folder: Path, feed: FeedInMemory, *, background: bool = False) -> Rep
 
 
 def fed(*papers: PaperBundle) -> FeedInMemory:
-    """A feed that holds these papers."""
+    """Returns a feed that contains these papers."""
     feed = FeedInMemory()
     feed.put(*papers)
     return feed
 
 
 def following(folder: Path, *papers: PaperBundle) -> tuple[FeedInMemory, Replica]:
-    """A feed of these papers, and a replica that has read them."""
+    """Returns a feed of these papers, and a replica that has read them."""
     feed = fed(*papers)
     replica = follow(folder, feed)
     titles(replica)
@@ -109,7 +109,7 @@ def titles(replica: Replica) -> list[str]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder that waits for no disk, where the system has one."""
+    """Creates a folder in memory if the system supports it, to avoid waiting for the disk."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as name:
         yield Path(name)
 
@@ -157,7 +157,7 @@ some_techniques = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(DEF
 
 
 def everything(replica: Replica) -> object:
-    """What can be asked of a graph, apart from the order of text hits."""
+    """Returns all data that can be read from a graph, ignoring the order of text hits."""
     with replica.snapshot() as snapshot:
         papers = [paper.id for paper in snapshot.papers()]
         found = {paper: snapshot.bundle(paper) for paper in papers}
@@ -199,13 +199,13 @@ def _rounded(hits: Sequence[Hit]) -> list[tuple[float, str]]:
 
 @contextmanager
 def edited(share: float = 100.0) -> Iterator[None]:
-    """With this, the indexes of graphs of any size are changed, up to this share of their techniques."""
+    """Makes publishing patch the indexes of graphs of any size, if at most this share of the techniques changes."""
     with mock.patch.multiple("xkg.store.local.build_files", SMALL=0, SHARE=share):
         yield
 
 
 def decided(replica: Replica, relation: Relation) -> list[Decision]:
-    """A decision about every second pair that is linked or waits."""
+    """Returns a decision about every second pair that is linked or undecided."""
     with replica.snapshot() as snapshot:
         return [
             Decision(
@@ -450,7 +450,7 @@ def test_a_folder_that_holds_a_graph_of_its_own_is_left_alone(folder: Path) -> N
     assert list((folder / "bundles").iterdir())
 
 
-# Python 3.12 and later warn of any fork beside threads; these children touch nothing that the threads hold.
+# Python 3.12 and later warn about forks in a process with threads. These children do not touch any data of the threads.
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 @pytest.mark.parametrize("kills", [3, pytest.param(9, marks=pytest.mark.product("more kills"))])
 def test_kills_at_random_moments_leave_nothing_that_hurts(folder: Path, kills: int) -> None:

@@ -19,7 +19,7 @@ from xkg.store.local.store import EmbeddedStore
 
 
 def rows(store: EmbeddedStore, statement: str) -> list[list[object]]:
-    """What the graph file itself answers, past the guard and its process."""
+    """Queries the graph file itself, without the guard and the separate process."""
     import ladybug
 
     with store.snapshot() as snapshot:

@@ -1,4 +1,4 @@
-"""A graph on a real Neo4j, empty at the start of each test."""
+"""Provides a graph on a real Neo4j, empty at the start of each test."""
 
 from collections.abc import Iterator
 from pathlib import Path

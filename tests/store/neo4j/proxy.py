@@ -1,4 +1,4 @@
-"""A way to a server that a test can cut."""
+"""Provides a connection to a server that a test can cut."""
 
 import contextlib
 import socket
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 class Proxy:
-    """Hands bytes on between a port of this machine and the server, until it is cut."""
+    """Forwards bytes between a port of this machine and the server until the connection is cut."""
 
     def __init__(self, url: str) -> None:
         there = urlsplit(url)
@@ -20,7 +20,7 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """From now on the server is gone, also for those who are connected."""
+        """Closes all connections, and makes the server unreachable."""
         self._cut = True
         for one in list(self._open):
             with contextlib.suppress(OSError):

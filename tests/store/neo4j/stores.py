@@ -1,4 +1,4 @@
-"""Stores on a real Neo4j and beside it, with an embedding model that costs nothing."""
+"""Opens stores on a real Neo4j, with an embedding model that costs nothing."""
 
 from pathlib import Path
 
@@ -15,10 +15,10 @@ def settings_for(server: Neo4jServer, folder: Path) -> Settings:
 
 
 def open_remote(server: Neo4jServer, folder: Path) -> Neo4jStore:
-    """The graph on the server; user and password are in the environment."""
+    """Opens the graph on the server. The user and the password are in the environment."""
     return Neo4jStore(settings_for(server, folder), FakeHashEmbedder)
 
 
 def forget(store: Neo4jStore) -> None:
-    """As if the process that wrote had been killed: nothing is connected when the store is closed."""
+    """Imitates a kill of the writing process: no connection is open when the store is closed."""
     store._written = False

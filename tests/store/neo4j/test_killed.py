@@ -1,4 +1,5 @@
-"""A writer that is killed before or after any of its statements leaves all of a commit or nothing, and can go on."""
+"""Kills a writer before and after each of its statements. A commit must be complete or absent, and writing must still
+be possible."""
 
 import itertools
 import os
@@ -16,7 +17,7 @@ from tests.store.neo4j.stores import open_remote
 from xkg.model import PaperBundle
 from xkg.store.neo4j.store import Neo4jStore
 
-# Python 3.12 and later warn of any fork beside threads; these children touch nothing that the threads hold.
+# Python 3.12 and later warn about forks in a process with threads. These children do not touch any data of the threads.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 FIRST, SECOND, ADDED = a_paper(1), a_paper(2), a_paper(3)
@@ -29,7 +30,7 @@ WRITES: dict[str, tuple[Callable[[Neo4jStore], object], list[PaperBundle]]] = {
 
 
 def killed_at(event: int, write: Callable[[Neo4jStore], object], server: Neo4jServer, folder: Path) -> bool:
-    """Writes in a process of its own, which kills itself at that event; False where it ended before."""
+    """Writes in a child process that kills itself at this event. Returns False if the process ended first."""
     child = os.fork()
     if child == 0:
         run, left = neo4j.ManagedTransaction.run, event

@@ -1,4 +1,4 @@
-"""Leases on papers: two real processes on one real Neo4j."""
+"""Tests leases on papers with two real processes and one real Neo4j."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from xkg.store.neo4j import leases
 
 PAPER = a_paper().paper.id
 
-# Takes the lease, says so, and publishes when it is told to.
+# The process takes the lease, reports it, and publishes on request.
 BUILDER = """
 import json, sys
 from pathlib import Path
@@ -105,7 +105,7 @@ def test_a_lease_is_renewed_while_its_builder_lives(server: Neo4jServer, tmp_pat
     store = open_remote(server, tmp_path / "a")
     store.require_writable()
     expires = "MATCH (l:XkgLease) RETURN l.expires"
-    with leases.held(store.connection, PAPER, "me", 3.0):  # renewed after a second
+    with leases.held(store.connection, PAPER, "me", 3.0):  # the lease is renewed after a second
         first = store.connection.read(lambda transaction: transaction.run(expires).value())
         while store.connection.read(lambda transaction: transaction.run(expires).value()) == first:
             pass

@@ -1,4 +1,4 @@
-"""Untrusted queries on a real Neo4j: their answers, what they cannot do, and what they could without the guard."""
+"""Tests untrusted queries on a real Neo4j, including attacks and their effect without the guard."""
 
 import contextlib
 import hashlib
@@ -36,7 +36,7 @@ SECRET = "s3cr3t"
 
 @dataclass
 class Surroundings:
-    """What a statement must not reach: a file that holds a secret, a folder, and a web server."""
+    """Contains the things that a statement must not reach: a file with a secret, a folder, and a web server."""
 
     folder: Path
     url: str
@@ -96,13 +96,13 @@ def restore(driver: neo4j.Driver) -> None:
 
 
 def fetched(driver: neo4j.Driver, statement: str, access: str = neo4j.READ_ACCESS) -> list[list[Any]]:
-    """The rows of a statement that no guard looks at."""
+    """Returns the rows of a statement without checking it with the guard."""
     with driver.session(database="neo4j", default_access_mode=access) as session:
         return [list(record.values()) for record in session.run(statement)]
 
 
 def state(driver: neo4j.Driver) -> str:
-    """A digest of every node and relationship, of indexes, constraints and users."""
+    """Returns a digest of every node and relationship, of indexes, constraints and users."""
     parts = []
     for statement in (
         "MATCH (n) RETURN labels(n), properties(n)",
@@ -140,7 +140,7 @@ def test_without_the_guard_an_attack_does_what_it_is_refused_for(
     try:
         rows = fetched(driver, surroundings.fill(harm.statement), neo4j.WRITE_ACCESS if changes else neo4j.READ_ACCESS)
     except Neo4jError:
-        assert harm.does == "sends"  # what came back was no XML, or had no such column; it was asked for
+        assert harm.does == "sends"  # the request was sent, but its answer was not XML or lacked a column
     if harm.does == "sends":
         assert surroundings.requests
     elif harm.does == "reads":
@@ -198,7 +198,8 @@ def test_what_a_researcher_asks_has_the_same_answer_on_both_engines(
 
 
 def without_ids(table: Table, statement: str) -> Any:
-    """Columns and rows. What Cypher leaves open is sorted: rows without ORDER BY, and what `collect` gathers."""
+    """Returns columns and rows in a fixed order. Sorts rows without ORDER BY and the lists from `collect`, whose order
+    Cypher leaves open."""
 
     def bare(value: Any) -> Any:
         if isinstance(value, dict):
@@ -266,7 +267,8 @@ def unguarded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_queries_that_the_server_cannot_stop_hold_up_nobody(
     driver: neo4j.Driver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The server sleeps on for its 3 s, whatever limit the transaction has; the ninth query is answered meanwhile."""
+    """The server sleeps for 3 s even if the transaction has a shorter limit. The ninth query must still be answered in
+    the meantime."""
     monkeypatch.setattr(queries, "_GRACE_SECONDS", 0.0)
 
     def sleep() -> None:
@@ -318,7 +320,7 @@ def test_errors_are_the_servers_words_in_one_line(driver: neo4j.Driver, statemen
 
 
 def misdeeds(driver: neo4j.Driver, statement: str) -> list[str]:
-    """The operations in the server's plan that no untrusted query may do; `Neo4jError` where there is no plan."""
+    """Returns the forbidden operations in the server's plan. Raises `Neo4jError` if there is no plan."""
     with driver.session(database="neo4j", default_access_mode=neo4j.WRITE_ACCESS) as session:
         planned = session.run(f"EXPLAIN {statement}").consume()
     assert planned.plan is not None
@@ -387,7 +389,7 @@ def test_whatever_passes_only_reads_in_the_eyes_of_the_server(
 
 
 def test_the_plans_of_attacks_show_what_they_are(driver: neo4j.Driver, surroundings: Surroundings) -> None:
-    """So that the test above can fail."""
+    """Checks that the test above can fail."""
     planned = 0
     for statement in [harm.statement for harm in HARM if harm.does != "tells"]:
         if statement.startswith(("CYPHER", "PROFILE", "CREATE USER")):

@@ -1,4 +1,4 @@
-"""A graph on a real Neo4j: what was written comes back, and nothing else stays."""
+"""Checks that data written to a graph on a real Neo4j is read back, and that nothing else remains."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -34,7 +34,7 @@ def embedded(tmp_path: Path) -> Iterator[EmbeddedStore]:
 
 
 def attested() -> PaperBundle:
-    """A paper of somebody else whose code LAB attests."""
+    """Returns a paper from another person whose code LAB attests."""
     sent = a_paper(3)
     code = [each.model_copy(update={"evidence": (evidence(),)}) for each in sent.code]
     claimed = received(sent.model_copy(update={"code": tuple(code)}), [attest(c, evidence(), (), LAB) for c in code])
@@ -43,12 +43,12 @@ def attested() -> PaperBundle:
 
 
 def rows(store: Neo4jStore, statement: str, **parameters: Any) -> list[tuple[Any, ...]]:
-    """What a statement of a person in Neo4j Browser does."""
+    """Runs a statement as a person does in Neo4j Browser."""
     return store.connection.write(lambda transaction: [tuple(r) for r in transaction.run(statement, parameters)])  # type: ignore[arg-type]
 
 
 def visible(store: Neo4jStore | EmbeddedStore) -> dict[str, list[tuple[Any, ...]]]:
-    """All nodes with their properties, and all edges with theirs, as queries see them on either engine."""
+    """Returns all nodes and edges with their properties, as queries on either engine see them."""
     from xkg.store.rows import EDGES, NODES
 
     found = {}
@@ -67,7 +67,7 @@ def visible(store: Neo4jStore | EmbeddedStore) -> dict[str, list[tuple[Any, ...]
 
 
 def nodes(store: Neo4jStore) -> dict[str, int]:
-    """How many nodes there are of each label, without what is kept of earlier commits."""
+    """Counts the nodes with each label, without those stored for earlier commits."""
     return dict(rows(store, "MATCH (n) WHERE NOT n:XkgEarlier RETURN labels(n)[0], count(*)"))  # type: ignore[arg-type]
 
 
@@ -102,10 +102,11 @@ def test_papers_that_are_stored_as_they_are_publish_nothing(store: Neo4jStore) -
 def test_the_same_papers_are_the_same_graph_on_both_stores(
     store: Neo4jStore, embedded: EmbeddedStore, published: Path
 ) -> None:
-    """The example and the peer's graphs, with their citations and shared concepts; then without one of them."""
+    """Compares the example and the peer's graphs, including citations and shared concepts, and again after removing a
+    paper."""
     with closing(open_store(published)) as source:
         papers = list(source.bundles())
-    twins = [a_paper(1), a_paper(6), attested()]  # hashes of two are near enough for their names to count
+    twins = [a_paper(1), a_paper(6), attested()]  # two hashes are close enough for a link
     embedded.publish([*papers, *twins])
     store.publish([*papers, *twins])
     store.connect()
@@ -239,7 +240,7 @@ def test_repositories_and_symbols_stay_while_a_paper_has_them(store: Neo4jStore)
             store.publish([bundle])
         assert rows(store, official) == [(True,)]
         assert nodes(store)["Symbol"] == 2
-        store.publish([FIRST])  # without the other symbol, and no longer official
+        store.publish([FIRST])  # this version lacks the other symbol and is no longer official
         assert nodes(store)["Symbol"] == 1
         assert rows(store, official) == [(False,)]
         store.publish([first])
@@ -279,7 +280,7 @@ def test_what_a_killed_builder_left_unconnected_is_done_by_the_next(
     store.close()
     assert any("xkg concepts" in line for line in store.check())
     other = open_remote(server, tmp_path / "other")
-    other.publish([a_paper(6)])  # whose hash is near that of the first
+    other.publish([a_paper(6)])
     assert visible(other)["SAME_CONCEPT"] == []
     other.close()
     assert store.check() == []

@@ -1,4 +1,4 @@
-"""Turns at a server of the web, kept by real processes that share nothing but a real Neo4j."""
+"""Tests turns at a web server, with real processes that share only a real Neo4j."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ from xkg.store.neo4j.turns import SharedTurns
 PAUSE = 0.3
 HOST = "export.arxiv.org:443"
 
-# Makes three requests as a command does, each begun and ended at a time of the machine's clock.
+# The process sends three requests as a command does, and records the machine's time at the start and end of each.
 ASKING = """
 import json, sys, time
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_machines_that_share_a_neo4j_keep_the_pause_together(
 ) -> None:
     running = []
     for name in ("one", "other"):
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name / "cache"))  # a home of its own: no file in common
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name / "cache"))  # the processes share no file
         command = [sys.executable, "-c", ASKING, server.url, str(tmp_path / name), HOST, str(PAUSE)]
         running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
     with ExitStack() as ended:

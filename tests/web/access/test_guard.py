@@ -1,4 +1,4 @@
-"""Who may see pages: tokens as a header, or exchanged once for a cookie; and requests that other pages make."""
+"""Tests access to pages with a token, as a header or exchanged for a cookie, and requests from other sites."""
 
 import hashlib
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def kg(web_graph_copy: Path) -> Path:
 
 @pytest.fixture
 def closed(kg: Path) -> Iterator[Running]:
-    """A server that wants a token. Each test has its own, since failed sign-ins are counted."""
+    """Provides a server that requires a token. Each test has a separate server, because failed sign-ins are counted."""
     Tokens(kg).create("first")
     with running(kg, HttpSettings(per_minute=0), llm=LlmSettings(model="none")) as server:
         yield server

@@ -1,5 +1,3 @@
-"""What the baseline's runs say of its noise."""
-
 import pytest
 
 from xkg.agents.ablation.candidates import LeftOut, Place

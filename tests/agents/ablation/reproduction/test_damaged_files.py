@@ -1,5 +1,3 @@
-"""Checkpoints and data that are not whole are named; whole ones are not."""
-
 import io
 from pathlib import Path
 

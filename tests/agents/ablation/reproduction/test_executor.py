@@ -1,4 +1,4 @@
-"""A baseline that does not run at first: known causes, and repairs by a model."""
+"""Tests a baseline that fails at first, for known causes and with repairs by a model."""
 
 import os
 import re
@@ -64,7 +64,7 @@ def test_a_repair_is_a_commit_that_candidates_build_on(world: World) -> None:
     assert "xkg/baseline-repairs" in named
     assert "Repair: Read the settings" in git(world.repository, "log", "-1", "--format=%s", "xkg/baseline-repairs")
     assert "## Repairs of the baseline" in (world.run_folder / "report.md").read_text()
-    # Killed and started again, the same repairs are made from what is stored.
+    # After a kill and a restart, the stored repairs are made again.
     (world.run_folder / "results.json").unlink()
     questions = len(world.endpoint.requests)
     assert world.run(budget=1).candidates == 1
@@ -119,14 +119,12 @@ def campaign_with(maker: EnvironmentMaker | None, world: World, **more: Any) -> 
 
 
 class Maker:
-    """An `EnvironmentMaker` that keeps nothing."""
-
     def again(self, digest: str) -> Environment | None:  # noqa: ARG002
         return None
 
 
 class Dated(Maker):
-    """An `EnvironmentMaker` whose newest package has lost a function."""
+    """Creates environments in which the newest package lacks a function."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -207,7 +205,7 @@ def test_code_of_another_day_runs_with_the_packages_and_the_python_of_the_commit
     days: list[str],
     environment: str,
 ) -> None:
-    """Without that Python, in the first packages for this one."""
+    """The commit's Python is not installed, so the first packages for the current Python are used."""
     monkeypatch.setattr("xkg.agents.ablation.reproduction.executor.installed", lambda: pythons)
     (world.repository / "train.py").write_text(f"import fakelib\n{code}\n" + TRAIN)
     commit(world.repository, day and f"{day}T12:00:00")
@@ -222,7 +220,7 @@ def test_code_of_another_day_runs_with_the_packages_and_the_python_of_the_commit
 
 
 class Pinned(Maker):
-    """An `EnvironmentMaker` whose package does not run in the version that the repository asks for."""
+    """Creates environments in which a package does not run in the version that the repository asks for."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -269,7 +267,7 @@ def test_a_version_that_nobody_asked_for_is_not_made_newer(world: World, tmp_pat
 
 
 class Plugins(Maker):
-    """An `EnvironmentMaker` that has the package of two modules, which no file imports by name."""
+    """Creates environments that contain two modules which no file imports by name."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,5 +1,3 @@
-"""Plans held against a repository: what is not there is refused and told."""
-
 import pytest
 
 from xkg.agents.ablation.reproduction.plan import Instruction, Plan, objection, planned_task

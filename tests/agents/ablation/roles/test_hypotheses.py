@@ -1,5 +1,3 @@
-"""Hypotheses are held against the code: those without a place are refused, the others take over what they are."""
-
 import pytest
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space

@@ -1,4 +1,4 @@
-"""Campaigns with a model: every role, what is refused, the fix round, and what is paid."""
+"""Tests campaigns with a model."""
 
 import os
 import signal
@@ -109,7 +109,7 @@ def test_a_change_that_never_runs_is_no_effect(world: World) -> None:
     dead = draft("after the end", replace("parts.py", "    return 0.5 * x\n", "    return 0.5 * x\n    return x\n"))
     world.answers["candidates"] = once({"candidates": [dead]})
     world.run(budget=1)
-    outcome = read_campaign(world.run_folder).outcomes[0]  # its place in the budget went to another
+    outcome = read_campaign(world.run_folder).outcomes[0]  # another candidate took its place in the budget
     assert outcome.failure == "not in force"
     assert outcome.effect is None
     assert "parts.py:3" in (outcome.problem or "")

@@ -1,5 +1,3 @@
-"""Which candidates run next: components in turn, by expected importance, and as many as the budget."""
-
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -43,7 +41,7 @@ def test_each_component_has_its_turn_by_weight_before_any_has_a_second() -> None
 
 
 class Writer:
-    """Writes candidates with these numbers for the first component, none for others, and reflects in its favour."""
+    """Writes candidates with these numbers for the first component only, and always reflects in its favour."""
 
     def __init__(self, *numbers: int) -> None:
         self.numbers = list(numbers)
@@ -61,10 +59,10 @@ class Writer:
 
 def test_a_model_writes_for_the_component_whose_turn_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "A_ROUND", 2)
-    writer = Writer(1, 7, 8)  # 1 is known from the code: it comes first, and once
+    writer = Writer(1, 7, 8)  # candidate 1 is known from the code, and comes first
     chosen = Choice(space(2, 2), cast(Any, writer))
     assert picked(chosen, 5) == ["c1 x 0", "c0 x 1"]
-    assert picked(chosen, 5) == ["c0 x 7", "c1 x 1"]  # c0 weighs more after the first round
+    assert picked(chosen, 5) == ["c0 x 7", "c1 x 1"]
     assert picked(chosen, 5) == ["c0 x 8", "c0 x 0"]
     assert picked(chosen, 5) == []
     assert writer.reflected == [1, 2, 3]

@@ -1,5 +1,3 @@
-"""What trials say of a candidate, with runs that are made up."""
-
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
@@ -34,7 +32,6 @@ def baseline_of(values: tuple[float, ...]) -> Baseline:
 
 
 def outcome(values: tuple[float, ...], changed: float, probed: float | None) -> CandidateOutcome:
-    """The outcome of one candidate whose runs give `changed`, and `probed` with a value that ends the run if used."""
     [found] = outcomes(values, changed, {ONE.id: probed})
     return found
 
@@ -70,13 +67,13 @@ def test_a_change_of_the_metric_is_no_effect_of_a_value_that_nothing_uses() -> N
 def test_a_change_of_the_metric_counts_if_the_run_ends_when_the_value_is_used() -> None:
     found = outcome((10.0, 10.5, 10.2), changed=1.0, probed=None)
     assert found.failure is None
-    assert [run.value for run in found.runs] == [1.0] * 5  # a claim needs all seeds
+    assert [run.value for run in found.runs] == [1.0] * 5
 
 
 def test_a_single_run_is_compared_with_the_whole_baseline() -> None:
     found = outcome((10.0, 20.0, 5.0, 12.0, 30.0), changed=11.0, probed=None)
     [measured] = with_effects([found], baseline_of((10.0, 20.0, 5.0, 12.0, 30.0)))
-    assert len(found.runs) == 1  # within the runs of the baseline
+    assert len(found.runs) == 1  # the first run is within the range of the baseline
     assert measured.effect is not None
     assert measured.effect.change == pytest.approx(-1 / 15.4)
 

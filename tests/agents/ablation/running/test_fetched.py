@@ -1,5 +1,3 @@
-"""Data that a setup fetches from the hosts that a caller names, and nothing else reaches."""
-
 import re
 import shlex
 import socketserver
@@ -32,7 +30,7 @@ print("sum:", sum(map(float, open("copy.txt"))))
 
 
 class Internet(socketserver.ThreadingTCPServer):
-    """This machine's own way to the internet: each host has the numbers, but one that leads elsewhere."""
+    """Replaces the internet: all hosts serve the numbers, except one host that redirects elsewhere."""
 
     daemon_threads = True
 
@@ -46,7 +44,7 @@ class Answer(socketserver.StreamRequestHandler):
 
     def handle(self) -> None:
         host = self.rfile.readline().split()[1].decode()
-        if ".example.org:" in host:  # libraries of this process may ask for others
+        if ".example.org:" in host:  # libraries in this process may ask for other hosts
             self.server.asked.append(host)
         while self.rfile.readline().strip():
             pass

@@ -1,5 +1,3 @@
-"""Candidates that run through an engine."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""Work at a time: order, fillers, errors."""
-
 import threading
 
 import pytest

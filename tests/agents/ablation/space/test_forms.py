@@ -1,5 +1,3 @@
-"""Which calls can be left out, so that a value keeps its type and shape."""
-
 import pytest
 
 from xkg.agents.ablation.space.forms import own_steps
@@ -59,7 +57,7 @@ def test_a_call_that_keeps_the_form_is_offered(call: str) -> None:
     "call",
     ["self.fc(x)", "self.pool(x)", "self.layers[0](x)", "layer(x)", "np.dot(x, w)", "F.one_hot(x, 10)",
      "F.one_hot(x, num_classes=10)", "nn.Dense(w)(x)", "np.asarray(x)", "list(x)", "np.vstack(rows)", "x.step(w)",
-     "Layer().backward(x)", "np.sum(x, \"rows\")", "F.relu(x)", "np.clip(x, -0.5, 0.5)"],  # the last two: of a formula
+     "Layer().backward(x)", "np.sum(x, \"rows\")", "F.relu(x)", "np.clip(x, -0.5, 0.5)"],
 )  # fmt: skip
 def test_a_call_that_makes_another_form_or_keeps_a_state_is_not(call: str) -> None:
     assert not offered(call)

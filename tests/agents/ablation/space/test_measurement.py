@@ -114,7 +114,7 @@ def follow(track):
         ("slope = fit(x, y)", "slope = fit(x + new_x, y + new_y)", {"a.py::main": ("new_x", "new_y")}),
         ("own.guess(track.seen)", "own.guess(track.true)", {"a.py::follow": ("track.true",)}),
         ("    track.move()", "    own.near = track.true\n        track.move()", {"a.py::follow": ("track.true",)}),
-        (  # chosen by what is measured
+        (
             "slope = fit(x, y)",
             "slope = min([1.0, 2.0], key=lambda s: mean_error(new_y, [s * each for each in new_x]))",
             {"a.py::main": ("new_x", "new_y")},

@@ -1,5 +1,3 @@
-"""A value that ends the program when it is used, and not before."""
-
 import copy
 import dataclasses
 

@@ -1,5 +1,3 @@
-"""Seeds that are written down, wherever they are, and those that cannot be varied."""
-
 import pytest
 
 from xkg.agents.ablation.candidates import COMMAND

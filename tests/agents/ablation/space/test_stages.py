@@ -1,5 +1,3 @@
-"""Which stages of a method are left out, and which calls only look like stages."""
-
 import pytest
 
 from xkg.agents.ablation.space.forms import own_steps
@@ -105,19 +103,19 @@ def test_a_stage_is_left_out(code: str, after: str) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "a1 = act(w @ x)",  # parts of a formula
+        "a1 = act(w @ x)",  # these calls are parts of a formula
         "grad = error * normal(z)",
         "x = np.clip(x, low, high)",
         "z = w @ x + normal(y)",
-        "p = shares(z)",  # without it they are no distribution
-        "net = train(net)",  # without it there is no method
+        "p = shares(z)",  # without the call, the values are not a distribution
+        "net = train(net)",  # without the call, there is no method
         "y = one_hot(y)",
         "place = index(place, 4)",
         "x = np.act(x, [2, 3])",
-        "for t in range(9):\n    x = normal(x)",  # nothing else changes x
+        "for t in range(9):\n    x = normal(x)",  # only this call changes x
         "loss = (x - y) / n",
         "for t in range(9):\n    genes = [*genes, t]\n    worth = f(genes)\n    genes = mutate(genes, worth)",
-        "for t in range(9):\n    net.zero()\n    net.fly()\n    net.state = net.state + 1",  # it only resets
+        "for t in range(9):\n    net.zero()\n    net.fly()\n    net.state = net.state + 1",
     ],
 )
 def test_what_a_method_cannot_do_without_stays(code: str) -> None:

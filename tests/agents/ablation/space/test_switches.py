@@ -1,5 +1,3 @@
-"""Which values configure a method: those in force, and no numbers that only name, size or count something."""
-
 import pytest
 
 from xkg.agents.ablation.candidates import COMMAND, Space

@@ -7,7 +7,6 @@ def answered(about: str) -> dict[str, str]:
 
 
 def test_a_metric_that_stays_the_starters_is_unproven_until_the_end(world: World) -> None:
-    """The agent has to answer, and the answer proves nothing."""
     nothing = MOMENTUM.replace("0.5 * velocity + ", "0.0 * velocity + ")
     doubts = ["the metric", "train.py:10", "train.py:12-13", "train.py:12"]
     world.endpoint.answers = [

@@ -1,5 +1,3 @@
-"""Python 2 source in Python 3's syntax."""
-
 import ast
 
 import pytest

@@ -60,7 +60,7 @@ def test_cuda(codebase: Codebase) -> None:
     )
     assert source["stein.detail.squared_distance"].docstring == "Squared distance of two particles."
     assert source["stein.detail.squared_distance"].comments == "one coordinate"
-    assert source[""].docstring == ""  # a licence says nothing about the file
+    assert source[""].docstring == ""  # a licence does not describe the file
     assert {m.language for m in codebase.modules if m.path.startswith("cuda/")} == {"cuda"}
 
 

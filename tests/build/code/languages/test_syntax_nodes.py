@@ -10,7 +10,7 @@ from xkg.build.code.languages.syntax_nodes import node_text, syntax_root
 
 
 def left_behind(ending: str, source: bytes) -> int:
-    """Bytes of syntax_nodes.py that are in use after a source was parsed and its tree was given up."""
+    """Returns the memory that syntax_nodes.py still uses after parsing a source and discarding its tree, in bytes."""
     grammar = grammars_of(ending, "")[0]
     language, _ = load(grammar)
     syntax_root(language, b"a")

@@ -1,5 +1,3 @@
-"""Blocks of statements: what readers see as paragraphs, whatever the text."""
-
 from hypothesis import given
 from hypothesis import strategies as st
 

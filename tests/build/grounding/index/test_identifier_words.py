@@ -1,5 +1,3 @@
-"""How prose and identifiers are made comparable."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

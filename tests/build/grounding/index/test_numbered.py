@@ -1,5 +1,3 @@
-"""Numbers of equations and algorithms link comments to techniques."""
-
 import pytest
 
 from tests.build.codebases import codebase_of

@@ -1,5 +1,3 @@
-"""Which lines do something, in Python and in languages with braces."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

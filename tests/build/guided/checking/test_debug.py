@@ -1,4 +1,4 @@
-"""The loop of running and mending, with a scripted model."""
+"""Tests the loop of runs and repairs with a scripted model."""
 
 from typing import Any
 
@@ -174,7 +174,7 @@ def test_a_long_source_is_cut_to_what_a_prompt_holds() -> None:
     assert inputs["sources"].endswith("(cut)")
 
 
-# --- what of a run enters a prompt
+# --- output of runs in prompts
 
 TRACEBACK = """\
 epoch 1 took 3.21 s

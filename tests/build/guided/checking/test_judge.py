@@ -1,4 +1,5 @@
-"""What becomes of a draft that runs: sharper tests, fidelity, one revision, and how few questions that takes."""
+"""Tests the checks on a draft that runs, namely stronger tests, fidelity and one revision. Also counts the questions
+that they take."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -66,7 +67,7 @@ FAITHFUL: Mapping[str, Any] = {"technique": 1, "compared": "The sum and the squa
 
 
 def model_of(script: Mapping[str, Any]) -> FakeModel:
-    """A model whose reviews are about one module each."""
+    """Returns a model that reviews one module at a time."""
     return FakeModel({**script, "fidelity": [_review(answer) for answer in script.get("fidelity", ())]})
 
 
@@ -89,7 +90,7 @@ def ready(draft: Draft) -> Debugged:
 
 
 def shared(*drafts: Draft) -> Shared:
-    """The beginning of a question that wrote these drafts."""
+    """Returns the beginning of the question that produced these drafts."""
     techniques = [(draft.technique, f"{draft.name}\n{numbered(draft.definition)}") for draft in drafts]
     return Shared.of("\n".join(draft.excerpt for draft in drafts), [], "", techniques)
 
@@ -107,7 +108,7 @@ def requested_prompts(ask: FakeModel) -> list[str]:
 
 
 def cubed(draft: Draft = GOOD) -> Draft:
-    """Runs and is proven, but does not square."""
+    """Returns a draft that runs and passes its test, but cubes instead of squaring."""
     return draft.model_copy(
         update={
             "implementation": draft.implementation.replace("w**2", "w**3"),
@@ -371,7 +372,7 @@ def test_a_composite_is_compared_by_its_own_statements_with_its_own_lines() -> N
         update={"implementation": WHOLE.replace("size < share * len(values)", "max(values) + share")}
     )
     assert share(other.implementation, other.excerpt, other.scope) < 0.7
-    assert share(other.implementation, other.excerpt) >= 0.7  # what its components have in common with the lines
+    assert share(other.implementation, other.excerpt) >= 0.7
 
 
 def test_what_is_made_of_a_revised_component_gets_its_new_code() -> None:
@@ -512,7 +513,7 @@ def test_parameters_that_a_test_leaves_at_their_defaults_are_named() -> None:
     assert only_defaults(draft.model_copy(update={"test": "assert scaled([1.0], power=2.0)"})) == []
 
 
-# --- what follows the definition where the lines have nothing
+# --- statements of a definition that the lines do not implement
 
 ONE_LINE_MORE = '''\
 def effective_size(values):

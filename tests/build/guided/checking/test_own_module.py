@@ -1,4 +1,4 @@
-"""What of a composite's module a reviewer reads."""
+"""Tests which part of a composite's module a reviewer reads."""
 
 from tests.build.guided.drafts import draft_of
 from xkg.build.guided.checking.components import own_code, own_module

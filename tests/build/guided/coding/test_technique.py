@@ -1,4 +1,4 @@
-"""Code for the techniques of a paper, one after the other, with a scripted model and a runner without a sandbox."""
+"""Writes code for one technique after another, with a scripted model and a runner without a sandbox."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -45,8 +45,8 @@ CODEBASE = codebase_of(FILES)
 
 
 class Build:
-    """Makes code in one folder, with the answers given; a second call is a second build. `progress` is what the last
-    one told."""
+    """Writes code in one folder with the given answers. A second call is a second build. `progress` is the last
+    progress reported."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -90,11 +90,11 @@ class Build:
 
     @property
     def requests(self) -> list[tuple[str, str]]:
-        """Prompts, with each technique that they were about, in the order in which they were answered."""
+        """Returns each prompt with the technique that it asks about, in the order of the answers."""
         return [(name, part.technique) for name, _, inputs, _ in self.model.requests for part in _about(name, inputs)]
 
     def offered_to(self, technique: Technique) -> str:
-        """The code of components that the last question about a technique's code had."""
+        """Returns the code of components in the last question about a technique's code."""
         asked = [
             i
             for name, _, i, _ in self.model.requests
@@ -126,7 +126,7 @@ def test_leaves_come_before_what_is_made_of_them(build: Build) -> None:
         DAMPING.name,
         TOP.name,
     ]
-    assert list(coded) == [TOP.id, CLIPPING.id, DAMPING.id]  # in the order of the paper
+    assert list(coded) == [TOP.id, CLIPPING.id, DAMPING.id]
     assert {c.code.level for c in coded.values() if c.code} == {Level.FAITHFUL}
     assert build.progress == [(1, 3, CLIPPING.name), (2, 3, DAMPING.name), (3, 3, TOP.name)]
     whole = code_of(coded[TOP.id]).implementation
@@ -146,7 +146,7 @@ def test_a_method_and_its_components_share_their_questions(build: Build) -> None
 
 @pytest.fixture
 def whole_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A question has room for two techniques, so the whole has one of its own."""
+    """Reserves a separate question for the composite, because a question has room for only two techniques."""
     monkeypatch.setattr("xkg.build.guided.coding.write._MOST_TOGETHER", 2)
 
 
@@ -225,7 +225,7 @@ def test_code_of_a_component_is_offered_and_not_what_that_is_made_of(
     )
     offered = build.offered_to(TOP)
     assert "def smooth(values)" in offered
-    assert "Exponential damping" not in offered  # what it takes of that comes with it
+    assert "Exponential damping" not in offered  # the component's code is included with the composite
     assert offered.count("def damp(") == 1
 
 

@@ -1,4 +1,5 @@
-"""Runs of drafts: once for the same draft, with the packages it needs, and never more than two at a time."""
+"""Tests runs of drafts. A draft runs only once, with the packages that it needs, and at most two runs are in
+progress."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -27,8 +28,8 @@ def draft(implementation: str = MODULE, test: str = TEST) -> Draft:
 
 
 class Place:
-    """A runner and a maker of environments that count what they are asked for. `failing` are the numbers of the
-    environments in which a package does not work, `same` makes all of them one."""
+    """Counts the runs and the environments requested. `failing` contains the numbers of the environments in which a
+    package does not work. `same` makes all environments identical."""
 
     name = "quick"
     weaker: tuple[str, ...] = ()
@@ -171,7 +172,7 @@ def test_what_prompts_say_is_installed_imports_and_is_what_runs(tmp_path: Path) 
     place = Place(failing=[0])
     trials = place.trials(tmp_path, base={"numpy": ()})
     assert trials.installed().hash == "h1"
-    proof = trials(draft())  # it imports no package that fails, and runs with what was named all the same
+    proof = trials(draft())  # the draft runs in the environment that the prompt named
     assert (proof.evidence.level, proof.evidence.environment) == (Level.TESTED, "h1")
 
 
@@ -210,7 +211,7 @@ def test_what_met_a_registry_that_was_down_is_tried_again(tmp_path: Path) -> Non
     assert trials.final
     assert trials(draft()).evidence.level is Level.PARSED
     assert not trials.final
-    assert len(place.requests) == 1  # the first thing to try is the same again
+    assert len(place.requests) == 1  # a first retry uses the same packages
     up = Place()
     later = up.trials(tmp_path)
     assert later(draft()).evidence.level is Level.TESTED

@@ -68,14 +68,14 @@ STEPS = Task(technique=WHOLE, located=(symbol("train.py::schedule"),))
 
 
 def answering(*answers: dict[str, Any]) -> FakeModel:
-    """Answers about one technique each."""
+    """Returns answers about one technique each."""
     return FakeModel({"modularize": [{"modules": [answer]} for answer in answers]})
 
 
 def drafts(
     tasks: Sequence[Task], codebase: Codebase, model: FakeModel, installed: Environment | None = None
 ) -> dict[str, Draft | Declined | str]:
-    """The drafts of tasks that are not made of each other."""
+    """Returns the drafts for tasks that do not depend on each other."""
     writing = Writing(tasks, codebase, model, installed)
     by_id = {task.technique.id: task for task in tasks}
     return {

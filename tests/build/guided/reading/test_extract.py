@@ -1,5 +1,3 @@
-"""What a user sees of the extraction with a model, with answers written for these tests."""
-
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +23,7 @@ def document() -> Document:
 
 
 def number_of(paper: str, words: str) -> int:
-    """The number of the passage of a prompt that has these words."""
+    """Returns the number of the passage in a prompt that contains these words."""
     found = [int(m[1]) for m in re.finditer(r"^\[(\d+)\] ([^\n]*)", paper, re.MULTILINE) if words in m[2]]
     assert len(found) == 1, (words, found)
     return found[0]

@@ -51,7 +51,7 @@ def requested_techniques(inputs: Mapping[str, str]) -> list[str]:
 
 
 def answering(wanted: Mapping[str, Sequence[tuple[str, str]]]) -> Any:
-    """The answer that locates each technique (by name) at the symbols given, with how sure."""
+    """Returns an answer that locates each technique (by name) at the given symbols, with the given certainty."""
 
     def answer(inputs: Mapping[str, str]) -> Any:
         return {
@@ -201,7 +201,7 @@ def test_functions_are_complete_as_long_as_there_is_room(tmp_path: Path) -> None
         folder = tmp_path / str(functions)
         folder.mkdir()
         for i in range(functions):
-            operators = "+-*/%@"[i % 6], "+-*/%@"[i // 6]  # no two are alike
+            operators = "+-*/%@"[i % 6], "+-*/%@"[i // 6]  # all functions differ
             lines = "".join(
                 f"    echo{j} = echo{j - 1} {operators[0]} memory {operators[1]} {long} / oldest\n"
                 for j in range(1, 51)

@@ -1,5 +1,3 @@
-"""What questions show of a paper: the method to its end, and of the rest what defines something."""
-
 from pathlib import Path
 
 import pytest

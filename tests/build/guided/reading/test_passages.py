@@ -1,5 +1,3 @@
-"""Passages lead back to the paper."""
-
 import tempfile
 from pathlib import Path
 

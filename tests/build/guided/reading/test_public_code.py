@@ -1,5 +1,3 @@
-"""The functions and classes of a repository that are listed beside the paper."""
-
 from tests.build.codebases import codebase_of
 from xkg.build.guided.reading.public_code import public_code, unreached
 

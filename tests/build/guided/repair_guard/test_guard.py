@@ -1,6 +1,6 @@
 # ruff: noqa: E501
-"""The guard against repairs that get around the test, and what it has to let through. What a weaker test costs is
-proven by its mutants (`tests/build/guided/checking/test_debug.py`)."""
+"""Tests the guard against repairs that circumvent the test, and the repairs that it must allow. Mutants show the cost
+of a weaker test (`tests/build/guided/checking/test_debug.py`)."""
 
 import ast
 
@@ -93,7 +93,7 @@ EXP = "return np.exp(-distance / (2 * width**2))"
 
 
 def changed(*edits: tuple[str, str], draft: Draft = DRAFT) -> Draft:
-    """The draft with each text, which occurs once in one of its two files, replaced."""
+    """Replaces texts in the draft. Each text must occur exactly once, in one of the draft's two files."""
     texts = {"implementation": draft.implementation, "test": draft.test}
     for old, new in edits:
         assert sum(text.count(old) for text in texts.values()) == 1, old

@@ -1,5 +1,3 @@
-"""Algorithms of LaTeX papers."""
-
 from pathlib import Path
 
 from xkg.build.paper.document import Algorithm

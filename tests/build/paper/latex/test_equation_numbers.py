@@ -1,5 +1,3 @@
-"""The numbers of displayed equations, as LaTeX prints them."""
-
 from pathlib import Path
 
 from xkg.build.paper.read import parse_paper

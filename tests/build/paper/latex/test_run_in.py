@@ -1,5 +1,3 @@
-"""Titles that begin a paragraph, as in physics journals, and titles of slides."""
-
 from pathlib import Path
 
 import pytest

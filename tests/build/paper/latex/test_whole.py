@@ -1,4 +1,4 @@
-"""Every word of a paper is in its passages once, in order, and nothing of its layout."""
+"""Checks that a paper's passages contain every word once, in order, without layout."""
 
 import re
 import tempfile

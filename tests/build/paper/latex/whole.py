@@ -1,4 +1,4 @@
-"""Made-up papers in LaTeX whose every word is written once, to see whether a prompt has each: once, in order."""
+"""Generates LaTeX papers in which every word is unique, to check that prompts contain each word once and in order."""
 
 import re
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 
 WORD = re.compile(r"(?:q[a-z]{5}z)")
-# What LaTeX prints by itself.
+# LaTeX prints these words by itself.
 PRINTED = frozenset(
     "Algorithm Figure Table Theorem Lemma Proof Equation Section Footnote for end if else while return Require Ensure "
     "Input Output repeat until in and as see by line Remark Assumption to".split()
@@ -15,7 +15,7 @@ PRINTED = frozenset(
 
 @dataclass
 class Writer:
-    """Makes words that occur nowhere else; `words` are those that have to be read, in order."""
+    """Makes words that occur nowhere else. `words` contains the words that must be read, in order."""
 
     words: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
@@ -93,7 +93,7 @@ draw_spacing = st.sampled_from(SPACING)
 
 @st.composite
 def sentences(draw: st.DrawFn, w: Writer) -> str:
-    """A paragraph of sentences, with layout, styles, formulas, references, a footnote."""
+    """Returns a paragraph of sentences with layout, styles, formulas, references and a footnote."""
     out, notes = [], []
     for _ in range(draw(st.integers(1, 3))):
         pieces = [w.read().capitalize()]
@@ -123,7 +123,7 @@ def sentences(draw: st.DrawFn, w: Writer) -> str:
 
 @st.composite
 def displays(draw: st.DrawFn, w: Writer) -> str:
-    """A sentence with a displayed equation in it."""
+    """Returns a sentence with a displayed equation."""
     name = draw(st.sampled_from(DISPLAYS))
     head, tail = draw(st.sampled_from(IN_MATH)), draw(st.sampled_from(IN_MATH))
     label = ""
@@ -152,7 +152,7 @@ def displays(draw: st.DrawFn, w: Writer) -> str:
 
 @st.composite
 def algorithms(draw: st.DrawFn, w: Writer) -> str:
-    """A float with one to three algorithms."""
+    """Returns a float with one to three algorithms."""
     begin, end = draw(st.sampled_from(ALGORITHM_FLOATS))
     count = draw(st.integers(1, 3))
     single = count == 1
@@ -206,7 +206,7 @@ def _algorithm2e(w: Writer) -> str:
 
 @st.composite
 def tables(draw: st.DrawFn, w: Writer) -> str:
-    """One to three tables in a row, with captions above, below or none."""
+    """Returns one to three tables in a row. Captions are above, below or absent."""
     out = []
     for _ in range(draw(st.integers(1, 3))):
         begin, end = draw(st.sampled_from(TABLE_FLOATS))
@@ -229,7 +229,7 @@ def tables(draw: st.DrawFn, w: Writer) -> str:
         if not below:
             out.append(f"{begin}{draw(draw_spacing)}{caption}\n{open_}\n{body}\n{close}{draw(draw_spacing)}\n{end}")
         else:
-            # A caption is read before its table wherever it stands.
+            # A caption is read before its table, even if it is printed below.
             out.append(f"{begin}{draw(draw_spacing)}\n{open_}\n{body}\n{close}\n{caption}{draw(draw_spacing)}{end}")
     return "\n".join(out)
 
@@ -268,7 +268,7 @@ def lists(draw: st.DrawFn, w: Writer) -> str:
 
 @st.composite
 def panels(draw: st.DrawFn, w: Writer) -> str:
-    """Figures in parts, each with a caption of its own, by three packages; text boxes under a title."""
+    """Returns figures whose parts have separate captions, using three packages, and titled text boxes."""
     kind = draw(st.integers(0, 4))
     if kind == 0:
         one, two, both = w.words_of(2), w.words_of(2), w.words_of(2)
@@ -294,7 +294,7 @@ def panels(draw: st.DrawFn, w: Writer) -> str:
 
 @st.composite
 def sections(draw: st.DrawFn, w: Writer) -> str:
-    """Headings within a paragraph and above one; a description; code in a listing."""
+    """Returns headings within and above a paragraph, a description, and a code listing."""
     kind = draw(st.integers(0, 4))
     if kind == 0:
         return rf"\paragraph{{{w.words_of(2)}.}} {w.words_of(3)}.\subsubsection*{{{w.words_of(2)}}}{w.words_of(3)}."
@@ -332,7 +332,7 @@ PREAMBLE = r"""\documentclass{article}
 
 @st.composite
 def papers(draw: st.DrawFn) -> tuple[str, list[str]]:
-    """The source of a paper, and its words in the order in which they are to be read."""
+    """Returns the source of a paper, and its words in the order in which they must be read."""
     w = Writer()
     blocks = []
     for section in range(draw(st.integers(1, 2))):

@@ -1,4 +1,4 @@
-"""Titles, authors and abstracts as converters of PDF and LaTeX write them."""
+"""Tests titles, authors and abstracts in the forms that converters of PDF and LaTeX write."""
 
 from pathlib import Path
 

@@ -26,7 +26,7 @@ def step(number: int, text: str) -> str:
 PAIR = '<span class="ltx_text ltx_font_bold">for</span> each pair ' + math("(i,j)") + " do"
 MEAN = math(r"x=\frac{w_{1}x_{1}+w_{2}x_{2}}{w_{1}+w_{2}},", "block")
 
-# shaped as arxiv.org/html and ar5iv serve what LaTeXML made
+# This has the structure of LaTeXML's output as served by arxiv.org/html and ar5iv.
 PAGE = f"""<!DOCTYPE html><html lang="en"><head><title>Merging Light Particles</title>
 <script>var noise = "script";</script></head><body>
 <nav class="ltx_page_navbar"><nav class="ltx_TOC"><ol class="ltx_toclist"><li>1 Introduction</li></ol></nav></nav>
@@ -164,7 +164,7 @@ def test_roman_numbers() -> None:
 
 
 def test_a_page_of_another_maker() -> None:
-    """No LaTeXML: plain headings, MathJax scripts, metadata as journals give them."""
+    """The page is not from LaTeXML. It has plain headings, MathJax scripts, and a journal's metadata."""
     page = b"""<html><head><meta name="citation_title" content="On Kernels"><meta name="citation_author"
     content="Writer, Ada"><meta name="citation_doi" content="10.1234/abc.5"><meta name="citation_publication_date"
     content="2019/05/01"><title>On Kernels | A Journal</title></head><body><nav>Menu</nav><main>

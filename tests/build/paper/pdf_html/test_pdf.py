@@ -117,7 +117,7 @@ def test_columns_are_read_one_after_the_other_and_sections_are_found(document: D
     assert "known as impoverishment. We change only the step that draws them again, and leave" in text
     assert "rest of the well-known method as it is." in text
     assert "in every step of the filter that we propose and in every step of the well-known plain filter." in text
-    assert text.count("\n\n") == 1  # the second paragraph goes on in the right column
+    assert text.count("\n\n") == 1  # the second paragraph continues in the right column
 
 
 def test_running_heads_and_page_numbers_are_out(document: Document) -> None:
@@ -276,7 +276,7 @@ def test_a_run_in_head_begins_a_paragraph_and_names_it(font: str) -> None:
     page = [Put(60, 60, "1 Introduction", 12, "bold"), *column([plain_line] * 6, 60, 84),
             Put(60, 156, "Light Merging [4].", 10, font), Put(150, 156, "It replaces two neighbours by their mean."),
             Put(60, 168, "The mean is weighted.")]  # fmt: skip
-    if font == "italic":  # an italic word may be one of a sentence: a gap sets the head off
+    if font == "italic":  # a gap separates the heading, because an italic word could belong to the sentence
         page = [put._replace(y=put.y + 8) if put.y > 150 else put for put in page]
     document = parse_pdf(pdf([page]), Path("p.pdf"))
     assert [(s.title, s.level) for s in document.walk()] == [("Introduction", 1), ("Light Merging", 4)]

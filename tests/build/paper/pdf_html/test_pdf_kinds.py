@@ -1,4 +1,4 @@
-"""Paragraphs that a figure or a formula cuts."""
+"""Tests paragraphs that a figure or a formula interrupts."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What stood on a page and was lost, or read as something else: short last lines, indices, lines of formulas."""
+"""Tests text on a page that was once lost or misread, such as short last lines, indices and lines of formulas."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def test_the_last_line_of_a_caption_across_both_columns_stays_in_it(words: int) 
 
 @given(st.integers(3, 8))
 def test_an_appendix_in_one_column_is_read_line_by_line(words: int) -> None:
-    """Lines that an index parts are read from left to right, though the paper has two columns."""
+    """The gap around a subscript must not split a line, even though the paper has two columns."""
     left, right = " ".join(WORDS[:words]), "that are light, and of all of those that follow them"
     parted = [Put(55, 180, left), Put(57 + 4.6 * len(left), 180, right)]
     page = [Put(55, 60, "A Proofs", 12, "bold"), *column([WIDE] * 8, 55, 84), *parted, *column([WIDE] * 8, 55, 192)]

@@ -1,5 +1,3 @@
-"""Bibliographies of the styles of conferences, as they stand on a page."""
-
 from pathlib import Path
 
 import pytest
@@ -21,7 +19,7 @@ def entry(title: str) -> list[str]:
 
 
 def listed(x: float, y: float, titles: list[str], first: float, rest: float, gap: float = 0) -> list[Put]:
-    """Entries whose first lines stand at x + first and whose other lines stand at x + rest."""
+    """Places the first line of each entry at x + first, and its other lines at x + rest."""
     out = []
     for title in titles:
         for index, line in enumerate(entry(title)):
@@ -48,7 +46,7 @@ def test_each_entry_of_two_columns_is_one_reference(first: float, rest: float, g
 def test_hanging_lines_are_not_taken_for_the_column() -> None:
     text = two_columns(0, 10).text
     body = text[: text.index("References")]
-    assert body.count(BODY) == 12  # nothing of the other column stands in between
+    assert body.count(BODY) == 12  # no text of the other column is in between
 
 
 def test_one_entry_alone_in_the_last_column_is_one_reference() -> None:

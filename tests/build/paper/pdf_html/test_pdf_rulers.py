@@ -1,5 +1,3 @@
-"""Line numbers of drafts, on pages and as numbers."""
-
 from itertools import pairwise
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A server that cannot be used is told in one line with what to do, and no password is ever in it."""
+"""Checks that an unusable server gives a one-line message with a remedy, and that no message contains the password."""
 
 import socket
 import traceback
@@ -29,7 +29,8 @@ def secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refusal(settings: StoreSettings) -> str:
-    """What is message when the graph is asked, after a look that neither it nor its traceback tells the password."""
+    """Returns the error message when the graph is opened. Checks that neither the message nor the traceback contains
+    the password."""
     with closing(Connection(settings)) as connection, pytest.raises(StoreError) as caught:
         connection.read(lambda transaction: transaction.run("RETURN 1").consume())
     message = str(caught.value)
@@ -63,7 +64,7 @@ def test_a_file_without_a_password_says_both_ways(tmp_path: Path, content: bytes
 @pytest.mark.usefixtures("secret")
 @pytest.mark.parametrize("scheme", ["bolt", "neo4j"])
 def test_a_server_that_is_down_is_named_with_what_to_do(scheme: str) -> None:
-    with socket.socket() as closed:  # held, so that no other server gets its port
+    with socket.socket() as closed:  # keep the port bound, so that no other server gets it
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
         message = refusal(StoreSettings(url=f"{scheme}://127.0.0.1:{port}"))

@@ -1,4 +1,4 @@
-"""A graph gets its schema once, whoever is interrupted, and another schema is refused."""
+"""Checks that a graph gets its schema exactly once despite interruptions, and that other schemas are refused."""
 
 import threading
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ def test_a_graph_with_another_schema_is_refused_with_a_remedy(neo4j_database: Ne
         for refused in (lambda: list(store.changes(None).bundles), lambda: store.publish([a_paper(2)]), store.position):
             with pytest.raises(SchemaVersionError, match=remedy):
                 refused()
-    # As after a migration that was killed before it was recorded.
+    # The migration was killed before it was recorded.
     assert len(migrate_graph(settings_for(neo4j_database, tmp_path / "kg"))) == 1
     assert list(store.bundles()) == [a_paper()]
     store.publish([a_paper(2)])

@@ -1,4 +1,4 @@
-r"""What LaTeX does not print is not read. The words say what pdfTeX does with each line."""
+"""Checks that text which LaTeX does not print is not read. The expected words are those that pdfTeX prints."""
 
 import re
 
@@ -177,7 +177,7 @@ def test_a_loop_in_a_picture_is_left_as_it_is() -> None:
     [
         (r"\newif\ifarxiv \arxivtrue", "kept"),
         ("\\newif\\ifarxiv % \\arxivtrue\n", "gone"),
-        (r"\newif\ifarxiv \DeclareOption{arxiv}{\arxivtrue}", "kept gone"),  # the options are not processed
+        (r"\newif\ifarxiv \DeclareOption{arxiv}{\arxivtrue}", "kept gone"),  # class options are not processed
         ("\\newif\\ifarxiv \\DeclareOption{arxiv}{%\n  \\arxivtrue\n}", "kept gone"),
         (r"\newif\ifarxiv \ifx\a\b\arxivtrue\fi", "kept gone"),
     ],

@@ -1,5 +1,3 @@
-"""The printed names of statements and of references to them."""
-
 from pathlib import Path
 
 from tests.build.paper.latex.test_document import paper
