@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 LONG = 5.0
-"""Seconds."""
+"""Tests longer than this count as long (in seconds)."""
 _KEY = "xkg/seconds_of_long_tests"
 
 

@@ -16,7 +16,7 @@ from tests.conftest import PEER, ROOT
 _EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 _MODULES = {"faiss_cpu": "faiss", "genai_prices": "genai_prices", "pygithub": "github"}
 _KEPT = {"urllib3"}
-"""Of an extra, and of what always comes."""
+"""Modules of extras, and modules that are always installed."""
 _RUN = """
 import contextlib, json, pathlib, sys
 for name in sys.argv[1].split():

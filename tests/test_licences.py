@@ -10,7 +10,7 @@ ALLOWED = re.compile(
     r"\b(MIT|MIT-0|BSD|0BSD|Apache|ISC|PSF|Python Software Foundation|Python-2\.0|Zlib|CC0|dependency licenses)\b"
 )
 MOZILLA = {"certifi"}
-"""Under the Mozilla Public License, whose terms hold for their own files alone."""
+"""These packages are under the Mozilla Public License, whose terms apply only to their own files."""
 
 
 def test_every_dependency_is_under_a_licence_that_allows_ours() -> None:

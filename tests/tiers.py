@@ -14,7 +14,7 @@ from collections.abc import Hashable
 import pytest
 
 SERVICES = {"browser", "neo4j_server"}
-"""Fixtures: Chromium, and a Neo4j that Java runs."""
+"""Fixtures that need Chromium or Neo4j."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -263,7 +263,7 @@ FINDS = [
     {"title": "Quite Another Title", "arxiv_id": "2305.00009"},  # the id belongs to another work
     {"title": "Wave Transport Kept Out", "arxiv_id": "2407.00007", "repository": "https://github.com/qquay/kept"},
 ]
-"""What an agent says it found on the web: one right, four that the checks have to keep out."""
+"""An agent's findings on the web. One is right, and the checks must reject the other four."""
 
 
 def agent(instructions: str, prompt: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROGRAMS = ("xkg", "make", "uv", "pip", "apt-get", "docker", "scripts/neo4j-dev", ".venv/bin/python")
-"""All that examples may call; bash ends at any other."""
+"""Lists the programs that examples may call. Bash stops at any other program."""
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 _RECORD = """

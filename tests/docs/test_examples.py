@@ -49,7 +49,7 @@ PAGES = [
 ]
 TRIED = {"sh", "python", "yaml", "json", "toml"}
 ELSEWHERE = {"text", "cypher", "pycon"}
-"""Usage lines and signatures, statements for another engine, and what tests/test_api.py tries."""
+"""These blocks are not run: usage lines, signatures, statements for another engine, and calls that tests/test_api.py makes."""
 
 
 @dataclass(frozen=True)

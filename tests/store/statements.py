@@ -81,7 +81,7 @@ RESEARCH = [
     "MATCH (p:Paper) // the newest, please; not DELETE\nRETURN /* one */ p.id AS id "
     "ORDER BY p.year DESC, p.id LIMIT 1;",
 ]
-"""What a researcher asks: the same rows on both engines, with `PARAMETERS`."""
+"""A researcher's statements, which return the same rows on both engines with `PARAMETERS`."""
 
 PARAMETERS = {"id": "p1", "ids": ["t1", "t4"], "pattern": "(?i)(dpo|ppo)", "text": "Größe '\u2028' `;"}
 
@@ -108,7 +108,7 @@ DIALECTS = [
     "CALL db.schema.visualization() YIELD nodes, relationships RETURN nodes, relationships",
     "MATCH (t:Technique) WHERE t.definition =~ '(?is).*reward.*model.*' RETURN t.name",
 ]
-"""What one of the engines knows and the other does not; the guard lets it through to both."""
+"""Statements that only one engine supports. The guard lets them through to both."""
 
 HONEST = [
     "MATCH (t:Technique) RETURN t.name",
@@ -371,7 +371,7 @@ ENDLESS = [
     "WITH reduce(m = {}, x IN range(1, 60) | {a: m, b: m}) AS t RETURN t",
     "WITH [1, 2] AS s " + "WITH s + s AS s " * 45 + "RETURN size([x IN s WHERE x = 3])",
 ]
-"""What Neo4j evaluates for hours as one expression, in which it does not look at the time."""
+"""Expressions that Neo4j evaluates for hours without checking the time limit."""
 
 UNPLANNED = [
     "RETURN " + "NOT " * 800 + "true",
@@ -382,7 +382,7 @@ UNPLANNED = [
     "MATCH (a:" + "&".join(f"(A{n}|B{n})" for n in range(60)) + ") RETURN count(a)",
     "MATCH (a) WHERE " + " AND ".join(f"(a:A{n} OR a:B{n})" for n in range(20)) + " RETURN a",
 ]
-"""What Neo4j plans for hours, which no time limit ends either."""
+"""Statements that Neo4j plans for hours without checking the time limit."""
 
 LARGE = [
     "RETURN size(reduce(s = 'a', x IN range(1, 40) | s + s))",
@@ -400,7 +400,7 @@ LARGE = [
     "MATCH (n) WHERE n.title =~ '(?=a)a' RETURN n",
     "MATCH (n) WHERE n.title =~ 'a++b' RETURN n",
 ]
-"""Lists inside of one another, values that grow, and what may not be matched with a regular expression."""
+"""Nested lists, growing values, and values that must not be matched with a regular expression."""
 
 ATTACKS = [
     *FILES,

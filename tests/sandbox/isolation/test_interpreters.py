@@ -11,7 +11,7 @@ from xkg.sandbox.isolation.interpreters import OLDEST, at, installed, own
 from xkg.sandbox.runner import Environment, Job, Limits, Runner
 
 OLD = ("run_test", "observe", "line_trace")
-"""What runs in one process with code, and so on its interpreter."""
+"""These modules run in one process with the code, and therefore on its interpreter."""
 
 
 def interpreters() -> list[Path | None]:

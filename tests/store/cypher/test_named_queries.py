@@ -70,7 +70,7 @@ VALUES: Mapping[str, Mapping[str, str]] = {
     "located-in-file": {"path": "train.py"},
     "shared-concepts": {"paper": AMORTISED, "other": FLOWS},
 }
-"""What a query is asked with, where it must be told something."""
+"""Maps each query to its required parameters."""
 
 ROWS: Mapping[str, Sequence[Sequence[Any]]] = {
     "ablation-targets": [
@@ -181,7 +181,7 @@ ROWS: Mapping[str, Sequence[Sequence[Any]]] = {
         ["Warm-up", WARM, "Stochastic kernel flows", 0.5, 1, 0, 0],
     ],
 }
-"""What they answer then; of the others, that they answer."""
+"""Maps queries to their expected rows. The other queries must only succeed."""
 
 
 @pytest.fixture(scope="module")

@@ -154,7 +154,7 @@ class Dated(Maker):
 COMPILED = "[0][not hasattr(fakelib, 'rate')]"
 """Fails in the code's own line, like a library's compiled code."""
 WEIGHTS = "raise __import__('pickle').UnpicklingError('Weights only load failed')"
-"""Of torch 2.6."""
+"""This is the error message of torch 2.6."""
 
 
 @pytest.mark.parametrize(
