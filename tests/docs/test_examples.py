@@ -49,7 +49,7 @@ PAGES = [
 ]
 TRIED = {"sh", "python", "yaml", "json", "toml"}
 ELSEWHERE = {"text", "cypher", "pycon"}
-"""These blocks are not run: usage lines, signatures, statements for another engine, and calls that tests/test_api.py makes."""
+"""Blocks that are not run: usage lines, signatures, statements for another engine, and calls in tests/test_api.py."""
 
 
 @dataclass(frozen=True)
