@@ -48,6 +48,12 @@ def test_a_file_that_cannot_be_used_is_told_in_one_line(folder: Path, text: str,
     assert caught.value.exit_code == 2
 
 
+def test_one_underscore_in_place_of_two_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_LLM_BASE_URL", "http://127.0.0.1:9")
+    with pytest.raises(ConfigError, match="use two underscores: XKG_LLM__BASE_URL"):
+        load()
+
+
 @pytest.mark.parametrize(("name", "value"), [("XKG_SANDBOX__SEKONDS", "3"), ("XKG_SANDBOX", "{not json")])
 def test_an_unknown_or_malformed_variable_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)

@@ -434,7 +434,11 @@ class _WorkingFolder(YamlConfigSettingsSource):
 
 def load(**flags: object) -> Settings:
     """Returns the effective settings; flags that are None are ignored. Raises `ConfigError` if a setting is invalid."""
+    names = [name.upper() for name in _names(Settings)]
+    flat = {f"XKG_{name.replace('.', '_')}": f"XKG_{name.replace('.', '__')}" for name in names}
     for variable in os.environ:
+        if flat.get(variable, variable) != variable:
+            raise ConfigError(f"{variable} is not a setting; use two underscores: {flat[variable]}")
         section, *rest = variable.removeprefix("XKG_").lower().split("__")
         if rest and variable.startswith("XKG_") and section not in Settings.model_fields:
             raise ConfigError(_unknown_setting([section, *rest]))

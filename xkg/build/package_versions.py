@@ -169,7 +169,9 @@ def unavailable_packages(code: Sequence[Code], environment: Environment, offered
     for (why, _), names in reasons.items():
         count = sum(any(set(names) & set(e.missing) for e in node.evidence) for node in code)
         nodes = "1 code node stays" if count == 1 else f"{count} code nodes stay"
-        cost = f"{nodes} at 'parsed' without it" if count else "no code node imports it"
+        if not count:
+            nodes = "no code node stays" if any(set(names) & set(node.packages) for node in code) else ""
+        cost = f"{nodes} at 'parsed' without it" if nodes else "no code node imports it"
         what = f"package {names[0]}" if len(names) == 1 else f"packages {', '.join(names)}"
         again = "; the next build will try again" if environment.incomplete else ""
         notes.append(f"{what} not available: {why}; {cost}{again}")

@@ -98,6 +98,7 @@ def test_a_kernel_comes_as_its_own_lines_and_says_that_only_python_is_sliced() -
         ("n, A = 0, None", " Placeholders to set before use: n = 0, A = None."),
         ("n = 0\nA = None", " Placeholders to set before use: n = 0, A = None."),
         ("n = 3\nA: list = [1.0]", ""),
+        ("n = 3\nFIRST_ROW = 0\nA = [FIRST_ROW]", ""),
         ("n = 0\nn = 4\nA = [n]", ""),
     ],
 )

@@ -66,6 +66,12 @@ def test_paper_whose_headings_name_no_role() -> None:
     assert named(found, "Mode seeking").definition.startswith("Votes are pooled by mean shift")
 
 
+def test_a_name_in_capitals_may_be_a_common_word() -> None:
+    text = "We propose FIRST (Floor-Informed Scoring Test), a rule that scores each step. FIRST is fast."
+    document = Document(format="markdown", title="Scores", abstract=text, text=text, abstract_span=(0, len(text)))
+    assert tree(extract(document, "title:scores")) == [(0, "FIRST")]
+
+
 def test_paper_without_sections() -> None:
     _, found = read("note.md")
     assert tree(found) == [(0, "gradient echo")]

@@ -157,6 +157,12 @@ class PaperFiles:
             self._warn(f"not read: {error}")
             return None
 
+    def exists(self, path: str) -> bool:
+        normal = inside(path, self._folder)
+        found = normal is not None and posixpath.join(self._folder, normal) in self._reader.names()
+        self._hash.update(f"{path} {found}".encode())
+        return found
+
     def only(self, name: str) -> str | None:
         """Returns the text of the file with this name, even if the file is outside `folder`. Returns None if there is
         no such file, or if several files have this name."""

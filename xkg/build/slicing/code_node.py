@@ -55,7 +55,7 @@ def _documentation(source: SourceSymbol, cut: Slice, codebase: Codebase) -> str:
 
 
 def _placeholders(source: str) -> dict[str, str]:
-    """Returns the variables that a module reads but only ever sets to None or 0."""
+    """Returns the variables that a module reads but only ever sets to None or 0, except constants (`FIRST_ROW = 0`)."""
     tree = syntax_tree(source)
     values: dict[str, set[str]] = {}
     for statement in tree.body:
@@ -65,7 +65,11 @@ def _placeholders(source: str) -> dict[str, str]:
                 for name, value in _pairs(target, statement.value):
                     values.setdefault(name, set()).add(ast.unparse(value))
     read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    return {name: min(found) for name, found in values.items() if name in read and found <= {"None", "0"}}
+    return {
+        name: min(found)
+        for name, found in values.items()
+        if name in read and found <= ({"None"} if len(name) > 1 and name.isupper() else {"None", "0"})
+    }
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:

@@ -56,7 +56,8 @@ def noun_phrase(text: str, at: int) -> tuple[str, int]:
     for match in _TOKEN.finditer(text, at):
         token = match[0]
         bare = token.strip("*_'’‘`").casefold()
-        if not phrase and (bare in LEADING or token in '"“*_–—' or (token == "," and end > at)):
+        acronym = len(token) > 2 and token.isupper() and not text.isupper()  # as in "we propose FIRST"
+        if not phrase and ((bare in LEADING and not acronym) or token in '"“*_–—' or (token == "," and end > at)):
             end = match.end()
             continue
         if token[0] in ',;:.!?()[]"“”$' or token in "–—" or bare in STOP or (phrase and bare.endswith("ly")):

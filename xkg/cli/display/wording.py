@@ -13,6 +13,7 @@ _WORDS = (
     (r"call again with detail='full'", "use --json for everything"),
     (r"read its uri", "use --json for everything"),
     (r"pass a larger k", "use -k for more"),
+    (r"pass a larger `seconds`", "raise --seconds"),
     (r"pass the cursor|start again without a cursor", "use -k for more"),
     (r"or ask search_techniques in other words", "or search in other words"),
     (r"try search_techniques with what the paper is about", "try `xkg search` with what the paper is about"),

@@ -224,7 +224,7 @@ class SearchAnswer(Listing):
     - `question` and `candidates`: if no model is available, the verifier's question to the reader of the answer, and
       the rows to judge"""
 
-    nothing: ClassVar[tuple[str, str]] = ("rows", "Nothing in {papers} does this.")
+    nothing: ClassVar[tuple[str, str]] = ("rows", "None of the techniques found in {papers} does this.")
 
     query: str
     rows: tuple[SearchRow, ...]

@@ -120,7 +120,7 @@ def _error(outcome: Outcome, why: str) -> str:
     status = f"status {outcome.exit_code}: " if outcome.ended == "exited" else ""
     remedy = " (runs have no network)" if cause_of(outcome) is Cause.DOWNLOAD else ""
     if outcome.ended == "timeout":
-        remedy += "; allow more time, or do less"
+        remedy += "; pass a larger `seconds`, or do less"
     return f"{status}{one_line(why)}{remedy}"
 
 

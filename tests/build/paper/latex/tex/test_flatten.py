@@ -14,6 +14,12 @@ def flat(files: dict[str, str], main: str = "main.tex") -> Flat:
     return flatten(PaperFiles(MemoryReader({name: text.encode() for name, text in files.items()})), main)
 
 
+def test_a_file_that_is_only_looked_for_is_not_read() -> None:
+    main = rb"\begin{document}\IfFileExists{logo.pdf}{kept}{gone}\end{document}"
+    read = flatten(PaperFiles(MemoryReader({"main.tex": main, "logo.pdf": b"%PDF\xff\xfe"})), "main.tex")
+    assert (read.text, read.warnings) == (r"\begin{document}kept\end{document}", ())
+
+
 @pytest.mark.parametrize(
     "command",
     [

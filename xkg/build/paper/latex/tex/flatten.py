@@ -3,6 +3,7 @@ traced to its source file."""
 
 import posixpath
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -395,7 +396,7 @@ class _File(Copier):
         return end if known.files else at
 
     def _is_there(self, name: str) -> bool:
-        return self._resolve(name)[1] is not None
+        return any(path in self.output.written or self.files.exists(path) for path in self._paths(name))
 
     def _parts_of(self) -> Parts:
         if self._parts is None:
@@ -435,15 +436,19 @@ class _File(Copier):
         return at
 
     def _resolve(self, name: str) -> tuple[str | None, str | None]:
-        """Finds the file that a path refers to. The path is relative to the main file's folder, as in TeX, or to the
-        current file's folder, as in packages for split projects."""
+        """Returns the file that a path refers to, and its text."""
+        for path in self._paths(name):
+            text = self.output.written.get(path) or self.files.text(path)
+            if text is not None:
+                return path, text
+        return None, None
+
+    def _paths(self, name: str) -> Iterator[str]:
+        """Yields the paths of the files that a name may refer to, best first. A name is relative to the main file's
+        folder, as in TeX, or to the current file's folder, as in packages for split projects."""
         name = self.output.conditions.expanded(name)
         here = posixpath.dirname(self.path)
         folders = re.findall(r"[^{}]+", self.output.conditions.words.get("input@path", ""))[:20]
         for base in dict.fromkeys(("", here, *folders)):
             for suffix in ("", ".tex") if posixpath.splitext(name)[1] else (".tex", ""):
-                path = posixpath.normpath(posixpath.join(base, name + suffix))
-                text = self.output.written.get(path) or self.files.text(path)
-                if text is not None:
-                    return path, text
-        return None, None
+                yield posixpath.normpath(posixpath.join(base, name + suffix))
