@@ -178,7 +178,8 @@ def reasons(component: Component) -> list[str]:
         )
     else:
         of = component.parent_name or "the method"
-        reasons.append(_bound(component) or f"no other code is known to use it, and {of} has other parts")
+        unused = "no code for it is known" if component.level == "none" else "no other code is known to use it"
+        reasons.append(_bound(component) or f"{unused}, and {of} has other parts")
     return reasons
 
 

@@ -71,10 +71,14 @@ def _markdown(plan: AblationPlan) -> Iterator[str]:
             yield f"- Component: {one_line(ablation.component)}"
         yield f"- Measure: {', '.join(map(one_line, ablation.metrics)) or _OPEN}"
         yield f"- Why: {one_line(ablation.why)}"
+        seen: set[str] = set()  # a class and its method may have the same best lines
         for place in ablation.places:
             best = place.focus[0] if place.focus else place
             doubt = "" if place.confidence == "certain" else f", {place.confidence}"
             lines = f"{place.path}:{best.start_line}-{best.end_line}"
+            if lines in seen:
+                continue
+            seen.add(lines)
             yield f"- Change: {one_line(lines)} ({one_line(place.symbol)}, score {place.score:g}{doubt})"
         if ablation.note:
             yield f"- Lines: {one_line(ablation.note)}"

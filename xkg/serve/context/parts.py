@@ -55,16 +55,16 @@ class Chosen:
     @cached_property
     def _places(self) -> Mapping[str, Sequence[str]]:
         symbols = {symbol.id: symbol for symbol in self.bundle.symbols}
-        found: dict[str, list[str]] = {}
+        found: dict[str, dict[str, str]] = {}  # a class and its method may have the same best lines
         for location in sorted(self.bundle.locations, key=lambda x: x.rank):
             if location.confidence == "weak":
                 continue
             symbol = symbols[location.symbol]
             best = location.focus[0] if location.focus else symbol
             doubt = " (doubtful)" if location.doubtful else ""
-            place = f"{inline(symbol.path, 120)}:{best.start_line}-{best.end_line}{doubt}"
-            found.setdefault(location.technique, []).append(place)
-        return found
+            lines = f"{inline(symbol.path, 120)}:{best.start_line}-{best.end_line}"
+            found.setdefault(location.technique, {}).setdefault(lines, f"{lines}{doubt}")
+        return {technique: list(places.values()) for technique, places in found.items()}
 
     def places(self, technique: str) -> str:
         """Returns the repository lines that implement a technique, best first, or '' if none are known."""
