@@ -199,5 +199,7 @@ def test_each_runner_gives_the_same(runner: Runner) -> None:
     ran = run_script(CODE, script, runner, Environment(site=None, hash=""), SMALL)
     assert (ran.outcome.ended, ran.outcome.exit_code) == ("exited", 1)
     assert ran.outcome.output.startswith("0.5\nTraceback")
+    assert '  File "script.py", line 3, in <module>' in ran.outcome.output
     assert '  File "implementation.py", line 5, in inverse' in ran.outcome.output
+    assert "run_script" not in ran.outcome.output
     assert [(file.name, file.content) for file in ran.files] == [("a", b"x")]

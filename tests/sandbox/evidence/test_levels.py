@@ -94,6 +94,8 @@ def test_a_full_test_is_tested_with_its_score_and_what_it_missed(proven: Proving
     # Where the total is 1 the mutant does the same.
     assert len(evidence.survivors) == round(evidence.mutants * (1 - evidence.mutation_score))
     assert evidence.command == "python harness.py"
+    assert evidence.seconds is not None
+    assert evidence.peak_memory_mb is not None
     assert (evidence.runner, evidence.exit_code, evidence.environment) == ("bubblewrap, warm", 0, NOTHING.hash)
 
 
