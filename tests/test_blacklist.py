@@ -1,8 +1,6 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from xkg.blacklist import parse_blacklist, read_blacklist
 from xkg.errors import InputError
@@ -58,8 +56,3 @@ def test_a_file_that_names_nothing_is_refused(tmp_path: Path) -> None:
         read_blacklist(empty)
     with pytest.raises(InputError, match="cannot be read"):
         read_blacklist(tmp_path / "missing.txt")
-
-
-@given(st.from_regex(r"[a-z0-9-]{1,20}/[a-z0-9_-]{1,20}", fullmatch=True))
-def test_what_is_listed_is_kept_out(name: str) -> None:
-    assert parse_blacklist(f"https://github.com/{name}").repository(f"HTTPS://GITHUB.com/{name.upper()}") is not None

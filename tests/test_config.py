@@ -35,6 +35,8 @@ def test_flags_win_over_the_environment_and_that_over_the_file(folder: Path, mon
         ("sandbox: {seconds: 0}\n", "'sandbox.seconds'"),
         ("prune: {min_level: verified}\n", "'prune.min_level'"),
         ("sandbox: 3\n", "sandbox is a section"),
+        ("zzzz: 1\n", "settings.md lists all settings"),
+        ("!!python/object/apply:os.system [id]", "xkg.yaml"),
         ("kg: [unclosed\n", "xkg.yaml"),
         ("- a list\n", "xkg.yaml"),
     ],

@@ -1,5 +1,4 @@
 import errno
-import hashlib
 import os
 import shutil
 import signal
@@ -12,13 +11,11 @@ import pytest
 
 from xkg.errors import InputError
 from xkg.files import (
-    blake3_of,
     lies_under,
     private_file,
     private_folder,
     read_regular,
     said_when_full,
-    sha256_of,
     write_whole,
 )
 
@@ -34,13 +31,6 @@ while True:
     write_whole(Path(sys.argv[1]), new)
     write_whole(Path(sys.argv[1]), old)
 """
-
-
-def test_hashes_are_those_that_others_compute(tmp_path: Path) -> None:
-    path = tmp_path / "empty"
-    path.touch()
-    assert sha256_of(path) == hashlib.sha256().hexdigest()
-    assert blake3_of(path) == "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"
 
 
 @pytest.mark.parametrize("moment", ["write", "fsync", "replace"])

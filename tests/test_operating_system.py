@@ -17,6 +17,9 @@ def test_a_lock_keeps_others_out_until_its_file_is_closed(tmp_path: Path) -> Non
         assert not operating_system.lock(other.fileno(), shared=True, wait=False)
         one.close()
         assert operating_system.lock(other.fileno(), shared=True, wait=False)
+        with (tmp_path / "lock").open() as third:
+            assert operating_system.lock(third.fileno(), shared=True, wait=False)
+            assert not operating_system.lock(third.fileno(), shared=False, wait=False)
 
 
 def test_a_group_is_ended_with_its_children() -> None:
@@ -48,14 +51,6 @@ def test_a_file_of_ones_own_or_of_root_is_trusted(tmp_path: Path) -> None:
     assert not operating_system.owned_by_another(status)
     stranger = os.stat_result((*status[:4], 12345 if os.geteuid() != 12345 else 12346, *status[5:]))
     assert operating_system.owned_by_another(stranger)
-
-
-def test_readers_share_a_lock(tmp_path: Path) -> None:
-    (tmp_path / "lock").touch()
-    with (tmp_path / "lock").open() as one, (tmp_path / "lock").open() as other:
-        assert operating_system.lock(one.fileno(), shared=True, wait=False)
-        assert operating_system.lock(other.fileno(), shared=True, wait=False)
-        assert not operating_system.lock(other.fileno(), shared=False, wait=False)
 
 
 def test_a_process_runs_until_it_has_ended() -> None:

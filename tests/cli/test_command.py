@@ -8,9 +8,7 @@ from typer.testing import CliRunner
 
 from xkg.cli.command import command
 from xkg.config import Settings
-from xkg.errors import InputError, XkgError
 from xkg.option import Option
-from xkg.value import Value
 
 
 class Fields(TypedDict, total=False):
@@ -19,18 +17,6 @@ class Fields(TypedDict, total=False):
     graph: Annotated[bool, Option("Without the graph.", "--no-graph")]
     mode: Annotated[Literal["fast", "slow"], Option("Mode.")]
     text: str
-
-
-class Said(Value):
-    text: str
-    notes: tuple[str, ...] = ("a note",)
-
-    @property
-    def failure(self) -> XkgError | None:
-        return InputError("it was bad") if self.text == "bad" else None
-
-    def __str__(self) -> str:
-        return self.text
 
 
 def runs(function: Any, *words: str) -> Any:
@@ -70,16 +56,3 @@ def test_named_options_override_settings(monkeypatch: pytest.MonkeyPatch) -> Non
     runs(it, "--llm", "none", "--with", "h5py")
     assert [each.llm.model for each in arrived] == ["from-the-environment", "none"]
     assert arrived[1].environment.packages == ("h5py",)
-
-
-def test_a_result_is_printed_as_text_or_json_before_its_failure() -> None:
-    @command()
-    def it(text: str) -> Said:
-        return Said(text=text)
-
-    said = runs(it, "good")
-    assert (said.stdout, said.stderr) == ("good\n", "note: a note\n")
-    assert '"text": "good"' in runs(it, "good", "--json").stdout
-    failed = runs(it, "bad")
-    assert failed.stdout == "bad\n"
-    assert str(failed.exception) == "it was bad"

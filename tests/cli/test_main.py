@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import pytest
 
-from scripts.reference.commands import all_commands
 from tests.command import run as run_command
 from tests.conftest import EXAMPLE, EXAMPLE_ID, PEER, ROOT
 from xkg.version import __version__
@@ -79,13 +78,11 @@ def test_search_within_a_paper_and_with_code(xkg: Run, published: Path) -> None:
     ("narrowed", "left"),
     [
         (["--level", "executed"], False),
-        (["--level", "parsed", "--language", "Python"], True),
         (["--language", "julia"], False),
         (["--package", "no-such-package"], False),
         (["--exclude", MEDIANS], False),
         (["--exclude", EXAMPLE_ID], True),
         (["--first-year", "2500"], False),
-        (["--last-year", "1500"], False),
     ],
 )
 def test_search_is_narrowed(xkg: Run, published: Path, narrowed: list[str], left: bool) -> None:
@@ -119,16 +116,6 @@ def test_a_task_is_found_part_by_part_also_without_a_model(xkg: Run, published: 
     said = xkg("search", "--task", task, kg=published)
     assert (said.code, "Running median" in said.out, "not verified" in said.out) == (0, True, True)
     assert "the task is empty" in xkg("search", "--task", " ", kg=published).line
-
-
-def test_related_papers_are_told_with_what_relates_them(xkg: Run, published: Path) -> None:
-    bootstrap = "title:bootstrap-with-keys-of-its-own"
-    answer = json.loads(xkg("show", "--related", bootstrap, "--json", kg=published).out)
-    assert (answer["paper"], [row["id"] for row in answer["rows"]]) == (bootstrap, [MEDIANS])
-    assert "1. Running Medians for Spiky Signals" in xkg("show", "--related", bootstrap, "-k", 1, kg=published).out
-    assert (
-        json.loads(xkg("show", "--related", bootstrap, "--exclude", MEDIANS, "--json", kg=published).out)["rows"] == []
-    )
 
 
 @pytest.mark.parametrize(
@@ -248,17 +235,6 @@ def test_an_id_is_completed(xkg: Run, published: Path, tmp_path: Path, monkeypat
     assert completed("xkg context run", tmp_path / "none") == []
 
 
-def test_input_is_checked_before_a_key_is_wanted(xkg: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XKG_LLM__MODEL", "o4-mini")
-    paper = EXAMPLE / "paper" / "svgd.tex"
-    assert "nowhere.tex does not exist" in xkg("build", "--paper", "nowhere.tex", kg=tmp_path / "kg").line
-    assert "nowhere does not exist" in xkg("build", "--paper", paper, "--repo", "nowhere", kg=tmp_path / "kg").line
-    assert "no API key" in xkg("build", "--paper", paper, kg=tmp_path / "kg").line
-    assert (
-        "no API key" in xkg("build", "--paper", "arxiv:1608.04471", "--repo", "https://x.y/z", kg=tmp_path / "kg").line
-    )
-
-
 def test_cypher_prints_tables_json_and_csv(xkg: Run, published: Path) -> None:
     statement = f"MATCH (t:Technique) WHERE t.id = '{MEDIANS}#compound-smoother' RETURN t.name, t.depth"
     assert json.loads(xkg("cypher", statement, "--format", "json", kg=published).out) == [
@@ -280,7 +256,6 @@ def test_cypher_lists_its_named_queries(xkg: Run, tmp_path: Path) -> None:
     known = json.loads(xkg("cypher", "--list", "--json", kg=tmp_path / "none").out)
     assert {query["name"] for query in known} >= {"component-tree", "most-cited-works", "costs-by-month"}
     assert {"neo4j", "embedded"} == next(set(q["statements"]) for q in known if q["name"] == "component-tree")
-    assert json.loads(xkg("cypher", "--list", "--format", "json", kg=tmp_path / "none").out) == known
     rows = list(csv.DictReader(io.StringIO(xkg("cypher", "--list", "--format", "csv", kg=tmp_path / "none").out)))
     assert [row["name"] for row in rows] == [query["name"] for query in known]
     tree = next(row for row in rows if row["name"] == "component-tree")
@@ -292,11 +267,6 @@ def test_cypher_runs_named_queries_and_statements_with_values(xkg: Run, publishe
     rows = json.loads(xkg(*tree, kg=published).out)
     assert rows[0]["position"] == "001"
     assert [row["depth"] for row in rows] == [row["position"].count(".") for row in rows]
-    text = xkg(
-        "cypher", "find-technique", "--param", "text=MEDIAN", "--param", "limit=1", "--format", "csv", kg=published
-    )
-    assert text.out.startswith('"technique","technique_id","paper","level","found_in"\n')
-    assert len(text.out.splitlines()) == 2
     statement = "MATCH (t:Technique) WHERE t.depth = $depth AND t.id IN $ids RETURN t.name AS name"
     values = ("--param", "depth=0", "--param", f'ids=["{MEDIANS}#compound-smoother"]')
     assert json.loads(xkg("cypher", statement, *values, "--json", kg=published).out) == [{"name": "Compound smoother"}]
@@ -348,13 +318,6 @@ def test_files_as_a_shell_names_them_are_imported(xkg: Run, published: Path, tmp
     assert "none.json: no such file or folder" in missing.line
 
 
-def test_an_error_repeats_no_long_command_line(xkg: Run, tmp_path: Path) -> None:
-    failed = xkg("diff", *(str(tmp_path / f"paper-{n}.json") for n in range(200)))
-    assert failed.code == 2
-    assert "usage: xkg diff" in failed.line
-    assert len(failed.line) < 600
-
-
 def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
     plan = xkg("ablate", "plan", "running-medians", "--llm", "none", kg=published).out
     assert "REMOVE" in plan
@@ -369,11 +332,9 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
     [
         (["show", "arxiv:1.2"], "`xkg papers` lists the papers"),
         (["show", f"{EXAMPLE_ID}#nothing"], "nearest: stein-variational-gradient-descent"),
-        (["search", "x", "--paper", "nobody"], "`xkg papers` lists the papers"),
         (["search", "  "], "the query is empty"),
         (["cypher", "component-tree", "--param", "paper=runing medians"], "nearest: running-medians-for"),
         (["cypher", "MATCH (t:Techniqe) RETURN t.name"], "did you mean Technique?"),
-        (["export", "--to", "out", "runing medians"], "nearest: running-medians-for"),
         (["remove", "nobody"], "`xkg papers` lists the papers"),
         (["cypher", "MATCH (n"], "never closed"),
         (["cypher", "MATCH (n) DELETE n"], "refused"),
@@ -383,7 +344,6 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
         (["import", "nowhere"], "no such file or folder"),
         (["build", "--paper", "nowhere.tex"], "does not exist"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", "a#b"], "cannot be an id"),
-        (["build", "--paper", str(EXAMPLE / "paper"), "--id", ""], "cannot be an id"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", "arxiv:123"], "look like arxiv:1608.04471"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", "arXiv:1608.04471v2"], "write it as arxiv:1608.04471"),
     ],
@@ -429,30 +389,6 @@ def test_a_query_needs_no_quotes(xkg: Run, published: Path) -> None:
 
 def test_the_version_can_be_asked_for(xkg: Run) -> None:
     assert xkg("--version") == (0, f"xkg {__version__}\n", "")
-
-
-def test_what_options_say_is_shown_whole(xkg: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rich would parse square brackets as markup."""
-    monkeypatch.setenv("COLUMNS", "1000")
-    for command in all_commands():
-        texts = [re.sub(r" \[(required|default: |\d*<?=?x?[<>]=)[^\]]*\]$", "", text) for _, text in command.parameters]
-        if any("[" in text for text in texts):
-            every = "--help-all" if any("--help-all" in names for names, _ in command.parameters) else "--help"
-            shown = " ".join(xkg(*command.name.split()[1:], every).out.split())
-            assert [text for text in texts if text not in shown] == []
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [("embedding: {threads: many}", "embedding.threads"),
-     ("llm: {modle: none}", "the closest is llm.model"), ("zzzz: 1", "settings.md lists all settings"),
-     ("!!python/object/apply:os.system [id]", "xkg.yaml")],
-)  # fmt: skip
-def test_bad_settings_are_told_in_one_line(xkg: Run, tmp_path: Path, content: str, said: str) -> None:
-    (tmp_path / "xkg.yaml").write_text(content)
-    failed = xkg("search", "x")
-    assert failed.code == 2
-    assert said in failed.line
 
 
 @pytest.mark.parametrize(
@@ -510,17 +446,7 @@ def test_a_fault_of_its_own_is_one_line_too(xkg: Run, published: Path, monkeypat
     )
 
 
-def test_interruption_is_told(xkg: Run, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("xkg.commands.graph.contents.show", interrupted)
-    stopped = xkg("show", "x", kg=published)
-    assert stopped.code == 130
-    assert "interrupted" in stopped.line
-
-
-# --- separate processes -----------------------------------------------------------------------------------------------
+# --- as a process -----------------------------------------------------------------------------------------------------
 
 COMMAND = [sys.executable, "-c", "from xkg.cli.main import main; main()"]
 

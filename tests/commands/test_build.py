@@ -11,7 +11,6 @@ from xkg.errors import (
     CorruptStoreError,
     InputError,
     SandboxUnavailableError,
-    StoreError,
     UnknownIdError,
 )
 from xkg.model import PaperBundle
@@ -54,13 +53,6 @@ def test_a_build_without_a_repository_does_not_replace_one_with_it(graph: Path) 
     assert (result.published, sum(result.levels.values())) == (False, len(before[EXAMPLE_ID].code))
     assert "was not changed" in result.notes[0]
     assert stored(graph) == before
-
-
-def test_a_folder_that_cannot_be_made_is_said_before_any_work(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    (tmp_path / "paper.tex").write_text("x")
-    with pytest.raises(StoreError, match="--kg"):
-        build.build(settings(tmp_path / "file" / "graph"), tmp_path / "paper.tex", None)
 
 
 def test_a_build_mends_its_own_damaged_bundle(graph: Path) -> None:

@@ -56,13 +56,6 @@ def test_a_damaged_graph_is_a_finding_and_no_error(graph: Path) -> None:
     assert "`xkg index rebuild`" in finding.seen
 
 
-def test_what_extras_bring_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_version", {"faiss-cpu": "1.15.1"}.get)
-    report = doctor.examine(Settings(kg=tmp_path))
-    assert by_name(report, "sentence-transformers").remedy == "run `pip install '.[st]'` in a clone of xkg"
-    assert not by_name(report, "sentence-transformers").ok
-
-
 def test_the_language_model_is_named_with_what_it_lacks_and_never_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,9 +1,8 @@
-import itertools
+"""What models make of texts, whatever the model is."""
+
 from collections.abc import Sequence
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from xkg.embeddings.base import EncodedText, Text, encode, encode_documents, word_sums
@@ -60,14 +59,3 @@ def test_words_that_say_what_a_text_belongs_to_are_not_its_own() -> None:
     found = word_sums(Text("loss EWC loss", 0, 8), hidden, [0, 1, 2], spans)
     assert found.words == ("loss",)
     assert found.codes.tolist() == [[255]]
-
-
-@given(st.text(max_size=30), st.data())
-def test_any_tokens_give_different_words_with_a_code_each(text: str, data: st.DataObject) -> None:
-    cuts = sorted({0, len(text), *data.draw(st.lists(st.integers(0, len(text)), max_size=6))})
-    spans = list(itertools.pairwise(cuts))
-    ids = [data.draw(st.one_of(st.none(), st.just(number))) for number in range(len(spans))]
-    found = word_sums(text, np.ones((len(spans), 16), np.float32), ids, spans)
-    assert len(set(found.words)) == len(found.words)
-    assert found.codes.shape == (len(found.words), 2)
-    assert all(any(map(str.isalnum, word)) for word in found.words)

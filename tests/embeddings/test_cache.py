@@ -244,16 +244,6 @@ def test_another_model_of_the_same_name_starts_anew(tmp_path: Path) -> None:
         assert cached.embed(["y"]).shape == (1, 5)
 
 
-def test_words_of_another_model_of_the_same_name_are_read_anew(tmp_path: Path) -> None:
-    with opened(Wordy(dimension=8), tmp_path / "c.sqlite") as cached:
-        cached.encode_documents(["a", "b"])
-    other = Wordy(dimension=5)
-    with opened(other, tmp_path / "c.sqlite") as cached:
-        assert cached.encode_documents(["a", "c"]).vectors.shape == (2, 5)
-        assert cached.encode_documents(["b"]).vectors.shape == (1, 5)
-    assert other.asked == ["a", "c", "b"]
-
-
 def test_a_factory_that_makes_another_model_is_refused(tmp_path: Path) -> None:
     with CachedEmbedder(Counting, tmp_path / "c", "wanted") as cached, pytest.raises(EmbeddingError, match="counting"):
         cached.embed(["x"])

@@ -10,16 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from xkg.embeddings.base import Passage
-from xkg.embeddings.bert_onnx import in_eight_bits
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.embeddings.onnx_weights import VALUES, graph_of_safetensors, in_hub_cache, load_tokenizer, read_json
-from xkg.embeddings.published_weights import installed
 from xkg.errors import EmbeddingError
 
 SENTENCE = "we train a small net on noisy labels and keep weights near zero"
@@ -139,17 +136,6 @@ def test_small_random_model_equals_the_paper(tmp_path: Path, prefix: str) -> Non
     assert embedder.dimension == 24
 
 
-def test_real_model_equals_the_paper(real: OnnxEmbedder) -> None:
-    folder = installed()
-    assert folder is not None
-    text = "Restore a small random share of the weights to the pre-trained checkpoint after each step."
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_padding()
-    config = json.loads((folder / "config.json").read_text())
-    expected = forward(load_file(folder / "model.safetensors"), config, tokenizer.encode(text).ids)
-    assert real.embed([text])[0] @ expected > 0.999
-
-
 def test_real_model_gives_the_similarities_its_documentation_states(real: OnnxEmbedder) -> None:
     # These values are from the semantic search example for all-MiniLM-L6-v2 in the documentation of
     # sentence-transformers.
@@ -164,21 +150,6 @@ def test_batches_change_no_vector(real: OnnxEmbedder, texts: list[str]) -> None:
     for text, reading, vector in zip(texts, real.encode(texts), real.embed(texts), strict=True):
         assert np.array_equal(reading.vector, vector)
         assert np.array_equal(reading.vector, real.embed([text])[0])
-
-
-@given(
-    matrix=arrays(
-        np.float32,
-        st.tuples(st.integers(1, 3), st.integers(1, 70)),
-        elements=st.floats(-100, 100, width=32, allow_subnormal=False),
-    )
-)
-def test_eight_bits_keep_each_number_to_half_a_step(matrix: NDArray[np.float32]) -> None:
-    codes, scales = in_eight_bits(matrix)
-    back = ((codes.astype(np.float64) - 128) * scales[..., None]).reshape(len(matrix), -1)
-    steps = np.repeat(scales, codes.shape[2], axis=1)[:, : matrix.shape[1]]
-    assert (np.abs(back[:, : matrix.shape[1]] - matrix) <= 0.501 * steps + 1e-30).all()
-    assert not back[:, matrix.shape[1] :].any()
 
 
 def test_words_are_read_in_lower_case_and_once(real: OnnxEmbedder) -> None:

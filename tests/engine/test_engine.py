@@ -14,9 +14,9 @@ import pytest
 
 from tests.conftest import ROOT
 from xkg.commands.engines import engine_of
-from xkg.engine.engine import Failure, NoWorkerError, Opened, Site, WorkFailed
+from xkg.engine.engine import NoWorkerError, Site, WorkFailed
 from xkg.engine.local import ITEMS_OF_A_PROCESS, LocalEngine
-from xkg.errors import ConfigError, InputError, LeaseHeldError, StoreError, UnreachableError, XkgError
+from xkg.errors import ConfigError, InputError, StoreError, XkgError
 
 
 @dataclass(frozen=True)
@@ -110,22 +110,6 @@ def test_what_keeps_every_item_is_no_failure_of_one() -> None:
     with pytest.raises(NoWorkerError, match="the disk is full"):
         worker.run(2, lambda _: None)
     worker.close()
-
-
-@pytest.mark.parametrize(
-    ("error", "lasting", "held"),
-    [(InputError("x"), True, False), (UnreachableError("x"), False, False), (LeaseHeldError("x"), False, True)],
-)
-def test_a_failure_says_what_would_help(error: XkgError, lasting: bool, held: bool) -> None:
-    class Failing(Halves):
-        @contextmanager
-        def open(self, site: Site) -> Iterator[Callable[[int], tuple[int, int]]]:  # noqa: ARG002
-            def fail(_: int) -> tuple[int, int]:
-                raise error
-
-            yield fail
-
-    assert Opened(Failing(), Site()).do(1) == Failure("x", lasting=lasting, held=held)
 
 
 def test_a_cluster_without_tokens_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

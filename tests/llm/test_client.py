@@ -304,18 +304,6 @@ def test_no_more_calls_run_at_a_time_than_allowed(desk: Desk) -> None:
     assert most == 2
 
 
-def test_every_call_is_told_as_it_ends(desk: Desk) -> None:
-    desk.script(Said(json.dumps(GOOD), input_tokens=1000, cached_tokens=400, output_tokens=50))
-    with desk.open() as model:
-        ask(model)
-        assert model.spent(PAPER) == pytest.approx((600 * 1.10 + 400 * 0.275 + 50 * 4.40) / 1e6)
-        assert model.spent("arxiv:other") == 0
-    (call,) = desk.calls
-    assert (call.paper, call.stage, call.about, call.model) == (PAPER, "ground", "Kernel", "o4-mini")
-    assert (call.input_tokens, call.output_tokens, call.cached) == (1000, 50, False)
-    assert call.dollars == pytest.approx((600 * 1.10 + 400 * 0.275 + 50 * 4.40) / 1e6)
-
-
 # --- the budget -------------------------------------------------------------------------------------------------------
 
 
@@ -384,12 +372,8 @@ def test_no_budget_holds_for_a_model_without_a_price(desk: Desk) -> None:
     "fault",
     [
         status(429, retry_after="0.01"),
-        status(429, retry_after="Fri, 21 Nov 2025 10:00:00 GMT"),
-        status(429, retry_after="soon"),
-        status(500),
         status(503),
         status(408),
-        status(409),
         cut,
         raw(b'{"error": {"message": "upstream is busy", "code": 502}}'),
         raw(b""),
@@ -444,14 +428,11 @@ def test_a_pause_longer_than_the_patience_is_not_waited_for(desk: Desk) -> None:
             raw(b"<html>It works!</html>"),
             "did not answer with a chat completion; check llm.base_url (it often ends in /v1)",
         ),
-        (raw(b"[]"), "did not answer with a chat completion"),
         (raw(b'{"choices": []}'), "did not answer with a chat completion"),
-        (raw(b'{"choices": [{"message": null}]}'), "did not answer with a chat completion"),
         (raw(b'{"choices": ' * 100_000), "did not answer with a chat completion"),
         (raw(b'{"error": {"message": "no such model"}}'), "answered with an error (no such model); check llm.model"),
         (raw(b'{"choices": null, "base_resp": {"status_msg": "login fail"}}'), "answered with an error (login fail)"),
         (raw(b'data: {"choices": []}\n\ndata: {"error": {"message": "idle"}}\n'), "answered with an error (idle)"),
-        (raw(b"<html><title>You are blocked</title>", code=403), "refuses to answer (HTTP 403) (You are blocked)"),
     ],
 )
 def test_what_does_not_pass_is_one_line_that_says_what_to_do(desk: Desk, fault: Answer, words: str) -> None:

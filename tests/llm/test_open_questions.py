@@ -1,6 +1,5 @@
 """Tests questions that wait for a job's caller. They are posted, taken, answered once, and found again after a kill."""
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -66,32 +65,6 @@ def test_what_is_answered_before_a_kill_is_there_for_the_next_job(questions: Ope
     assert questions.waiting(1) == []
     questions.post(3, request("a"))
     assert questions.take(answered) is None, "an answer that was of no use is asked for anew"
-
-
-def test_a_build_asks_the_caller_as_it_asks_any_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XKG_JOB", "7")
-    monkeypatch.setattr("xkg.llm.caller._TICK_SECONDS", 0.01)
-    questions, wanted = OpenQuestions(tmp_path), ['{"name": "a"}', '{"name": "b"}']
-    seen: list[str] = []
-
-    def answer() -> None:
-        while wanted:
-            for question in questions.waiting(7):
-                seen.append(question.messages[-1]["content"])
-                questions.answer(7, question.id, wanted.pop(0))
-
-    agent = threading.Thread(target=answer)
-    agent.start()
-    calls = []
-    with LanguageModel(LlmSettings(model=CALLER, max_cost=0), tmp_path, calls.append) as model:
-        ask = model.for_paper("arxiv:1")
-        named = ask(PROMPT, Named, {"x": "data"}, check=lambda n: None if n.name == "b" else "it is not a")
-        assert named.name == "b"
-        agent.join()
-        assert ask(PROMPT, Named, {"x": "data"}, check=lambda n: None if n.name == "b" else "it is not a").name == "b"
-        assert model.spent("arxiv:1") == 0
-    assert "it is not a" in seen[1], "a complaint reaches the caller"
-    assert [call.cached for call in calls] == [False, False, True, True]
 
 
 def test_a_job_ends_if_nobody_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

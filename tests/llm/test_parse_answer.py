@@ -42,7 +42,6 @@ def read(text: str) -> Part:
     "text",
     [
         json.dumps(TREE),
-        json.dumps(TREE, indent=2),
         f"```json\n{json.dumps(TREE)}\n```",
         f"Sure! Here is it:\n\n```\n{json.dumps(TREE, indent=1)}\n```\nLet me know {{whatever}} you need.",
         f"<think>I could say {json.dumps(LEAF)} or {{\n</think>\n{json.dumps(TREE)}",
@@ -51,7 +50,6 @@ def read(text: str) -> Part:
         f'Okay, {{"name": ...}}, so\n</think>\n{json.dumps(TREE)}',
         f'<thinking>{{"name": ...}}</thinking>{json.dumps(TREE)}',
         f'<|channel|>analysis<|message|>{{"name": ..<|end|><|channel|>final<|message|>{json.dumps(TREE)}',
-        f'<reasoning>{{"name": ...}}</reasoning>{json.dumps(TREE)}',
         f'◁think▷{{"name": ...}}◁/think▷{json.dumps(TREE)}',
         f'[THINK]{{"name": ...}}[/THINK]{json.dumps(TREE)}',
         f'analysisWe need {{"name": ..}}.assistantfinal{json.dumps(TREE)}',
@@ -113,12 +111,6 @@ def test_an_answer_of_another_type_is_told_where_and_why(changed: dict[str, Any]
         read(json.dumps({**LEAF, **changed}))
     assert words in str(caught.value)
     assert caught.value.shapeless is ("extra" in changed)
-
-
-def test_many_faults_are_not_all_told() -> None:
-    with pytest.raises(UnusableError, match="and 14 more faults") as caught:
-        read(json.dumps({**LEAF, "parts": [3] * 20}))
-    assert str(caught.value).count(";") == 6
 
 
 @pytest.mark.parametrize(

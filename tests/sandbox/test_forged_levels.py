@@ -351,7 +351,7 @@ class Counting:
         return self._runner.run(job.model_copy(update={"files": files}))
 
 
-@pytest.mark.parametrize("runs", [2, 3, 4, 10, 20])
+@pytest.mark.parametrize("runs", [1, 2, 3, 4, 10, 20])
 def test_a_test_that_fails_from_some_run_on_proves_nothing(contained: Runner, runs: int) -> None:
     proof = proven(Counting(contained), f"{RUNS}assert run <= {runs}\n")
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING), proof

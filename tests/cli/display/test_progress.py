@@ -47,14 +47,6 @@ def plain(capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
     return told
 
 
-def test_without_a_terminal_stages_and_techniques_are_lines(plain: Callable[..., list[str]]) -> None:
-    assert plain(PARSED, KEPT, DAMPING) == [
-        "  parse           0.2 s  7 sections",
-        "  extract         0.0 s  4 techniques (kept)",
-        "  code           1/3    Exponential damping",
-    ]
-
-
 def test_a_line_says_what_was_asked_so_far_and_what_it_took(plain: Callable[..., list[str]]) -> None:
     (line,) = plain(call(), call(), DAMPING)
     assert line.endswith("Exponential damping  2 calls, 3,000 tokens, $0.02")
@@ -87,23 +79,6 @@ def test_programs_are_told_in_json_a_line(capsys: pytest.CaptureFixture[str]) ->
         (1, 1500, 0.01),
         (2, 3000, None),
     ]
-
-
-def live(*events: object) -> str:
-    """Returns the live line after these events."""
-    display = progress._Build(Console(file=io.StringIO()))
-    for event in events:
-        display.live(event)
-    return display.line().plain
-
-
-def test_the_live_line_says_where_the_build_is() -> None:
-    assert live() == "  starting  0:00"
-    assert live(PARSED) == "  after parse  0:00"
-    assert live(PARSED, DAMPING) == "  code 1/3  0:00"
-    assert live(PARSED, DAMPING, call()) == "  code 1/3  1 call, 1,500 tokens, $0.01  0:00"
-    assert live(PARSED, DAMPING, KEPT) == "  after extract  0:00"
-    assert live(PARSED, call(dollars=None)).endswith("1 call, 1,500 tokens, price unknown  0:00")
 
 
 def test_the_live_line_names_what_is_at_work_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,18 +31,6 @@ def test_json_and_csv_keep_every_row(table: Table) -> None:
     assert len(read) == 1 + len(table.rows)
 
 
-def test_columns_are_aligned_and_rows_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    table = Table(columns=("name", "level"), rows=(("a", "parsed"), ("longer", None), ("[red]x", "none")))
-    assert render(table, "table").splitlines() == [
-        "name    level",
-        "a       parsed",
-        "longer",
-        "[red]x  none",
-        "(3 rows)",
-    ]
-
-
 @pytest.mark.parametrize("format", ["table", "json", "csv"])
 def test_a_cell_does_not_speak_to_the_terminal(format: Format) -> None:
     shown = render(Table(columns=("a\x1b[2J",), rows=(("\x1b]0;title\x07b\u202e\x9b1m",),), truncated=False), format)

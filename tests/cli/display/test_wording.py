@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterator
 
 from tests.conftest import ROOT
-from xkg.agents.planning.plan import AblationPlan, PlannedAblation
-from xkg.cli.display.output import in_commands
 from xkg.cli.display.wording import for_people
 
 OF_TOOLS = re.compile(
@@ -36,19 +34,3 @@ def test_no_text_names_a_tool() -> None:
     of_tools = [text for text in texts() if OF_TOOLS.search(text)]
     assert len(of_tools) > 8
     assert [text for text in of_tools if OF_TOOLS.search(for_people(text))] == []
-
-
-def test_a_plan_of_ablations_names_commands() -> None:
-    note = "the graph stores no place for it; to search a repository, pass its folder"
-    planned = PlannedAblation(
-        name="Without steam", component="p#steam", ablated_part="steam", action="REMOVE", replacement=(), metrics=(),
-        why="so", note=note,
-    )  # fmt: skip
-    late = (
-        "by no model: m: no answer in time; the model keeps working in the background; repeat the request in a minute"
-    )
-    plan = AblationPlan(paper="p", title="Bread", planned_by=late, ablations=(planned,), searched="stored places")
-    shown = in_commands(plan)
-    assert shown.ablations[0].note.endswith("; to search a repository, pass --repo FOLDER")
-    assert "llm.seconds" in shown.planned_by
-    assert "background" not in shown.planned_by

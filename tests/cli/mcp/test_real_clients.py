@@ -7,13 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.command import run
-from tests.conftest import ROOT
-
-PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
-
-
-def program(client: str) -> Path:
-    return ROOT / ".agents" / PROGRAMS[client] / "node_modules" / ".bin" / PROGRAMS[client]
+from tests.llm.programs.test_real_programs import installed
+from xkg.llm.programs.known import PROGRAMS
 
 
 @pytest.mark.parametrize(
@@ -23,7 +18,7 @@ def program(client: str) -> Path:
             client,
             marks=[
                 pytest.mark.product("needs programs of npm, and seconds", every=True),
-                pytest.mark.skipif(not program(client).exists(), reason="make agents installs it"),
+                pytest.mark.skipif(not installed(client).exists(), reason="make agents installs it"),
             ],
         )
         for client in PROGRAMS
@@ -40,6 +35,6 @@ def test_a_client_loads_its_configuration(tmp_path: Path, monkeypatch: pytest.Mo
     scope = ["--scope", "user"] if client == "codex" else []
     assert run("--kg", tmp_path / "kg", "mcp", "install", client, "--write", *scope) == 0
     listed = subprocess.run(
-        [program(client), "mcp", "list"], capture_output=True, text=True, timeout=120, check=False, cwd=project
+        [installed(client), "mcp", "list"], capture_output=True, text=True, timeout=120, check=False, cwd=project
     )
     assert str(tmp_path / "kg") in listed.stdout + listed.stderr

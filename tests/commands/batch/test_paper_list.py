@@ -1,11 +1,8 @@
-import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from xkg.commands.batch.paper_list import MOST_LINES, ListedPaper, read_list
+from xkg.commands.batch.paper_list import MOST_LINES, read_list
 from xkg.errors import InputError
 
 
@@ -67,7 +64,6 @@ def test_repeated_and_broken_lines_are_named(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         (b"", "contains no papers"),
-        (b"# nothing\n", "contains no papers"),
         (b"a\tb\tc\td\n", "line 1: 4 columns"),
         (
             b"2402.17135, https://github.com/o/n\n",
@@ -89,36 +85,6 @@ def test_an_unusable_list_is_one_line(tmp_path: Path, text: bytes, reason: str) 
 def test_a_title_may_have_commas_and_spaces(tmp_path: Path) -> None:
     (tmp_path / "list").write_text("Ovens, Bread and a Study of Crust\n")
     assert read_list(tmp_path / "list").papers[0].paper == "Ovens, Bread and a Study of Crust"
-
-
-def test_a_missing_list_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No such file"):
-        read_list(tmp_path / "list")
-
-
-_NAMES = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Z")), min_size=1, max_size=20).filter(
-    lambda name: not name.startswith(("#", "{")) and "/" not in name and not name.startswith(".")
-)
-
-
-_PAPERS = st.lists(st.tuples(_NAMES, st.none() | _NAMES), min_size=1, max_size=8, unique_by=lambda each: each[0])
-
-
-@given(_PAPERS, st.booleans())
-def test_what_is_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory, papers: list[tuple[str, str | None]], as_json: bool
-) -> None:
-    folder = tmp_path_factory.mktemp("list")
-    lines = [
-        json.dumps({"paper": paper, "repository": repository})
-        if as_json
-        else "\t".join(filter(None, (paper, repository)))
-        for paper, repository in papers
-    ]
-    (folder / "of papers").write_text("first-paper\n" + "\n".join(lines), encoding="utf-8")
-    found = read_list(folder / "of papers")  # generated names contain no spaces
-    expected = [ListedPaper(line=i, paper=p, repository=r) for i, (p, r) in enumerate(papers, start=2)]
-    assert list(found.papers[1:]) == expected
 
 
 def test_other_forms_of_one_paper_are_one_paper_or_a_question(tmp_path: Path) -> None:

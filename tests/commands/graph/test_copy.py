@@ -1,60 +1,58 @@
 """Copies graphs between local folders. The tests of copies to a server are in `tests/store/neo4j`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.store.graphs import a_paper
 from xkg.commands.graph import copy
 from xkg.commands.graph.open import open_store
 from xkg.config import Settings
 from xkg.errors import ConfigError, StoreError, UnknownIdError
-from xkg.store.graph_store import Decision
+from xkg.store.graph_store import Decision, GraphStore
 
 
-def test_a_copy_has_all_papers_and_what_was_decided(graph: Path, tmp_path: Path) -> None:
-    settings = Settings()
+@pytest.fixture
+def stores(graph: Path, tmp_path: Path) -> Iterator[tuple[GraphStore, GraphStore]]:
+    """A graph, and an empty one that it is copied to."""
+    with (
+        open_store(copy.at(Settings(), str(graph))) as source,
+        open_store(copy.at(Settings(), str(tmp_path / "copy"))) as target,
+    ):
+        yield source, target
+
+
+def test_a_copy_has_all_papers_and_what_was_decided(stores: tuple[GraphStore, GraphStore]) -> None:
+    source, target = stores
     decision = Decision(first="a#x", second="b#x", judged="0", relation="different", by="p")
-    with (
-        open_store(copy.at(settings, str(graph))) as source,
-        open_store(copy.at(settings, str(tmp_path / "copy"))) as target,
-    ):
-        source.decide([decision])
-        seen: list[int] = []
-        result = copy.copy(source, target, seen.append)
-        assert list(target.bundles()) == list(source.bundles())
-        assert target.decisions() == (decision,)
-        assert result.counts["papers"] == len(list(source.bundles())) == seen[-1]
-        assert result.others == 0
-        again = copy.copy(source, target)
-        assert again.sha256 == result.sha256
+    source.decide([decision])
+    seen: list[int] = []
+    result = copy.copy(source, target, seen.append)
+    assert list(target.bundles()) == list(source.bundles())
+    assert target.decisions() == (decision,)
+    assert result.counts["papers"] == len(list(source.bundles())) == seen[-1]
+    assert result.others == 0
+    again = copy.copy(source, target)
+    assert again.sha256 == result.sha256
 
 
-def test_papers_that_were_there_before_stay(graph: Path, tmp_path: Path) -> None:
-    settings = Settings()
-    with (
-        open_store(copy.at(settings, str(graph))) as source,
-        open_store(copy.at(settings, str(tmp_path / "copy"))) as target,
-    ):
-        bundle = next(source.bundles())
-        other = bundle.model_copy(update={"paper": bundle.paper.model_copy(update={"id": "title:other"})})
-        other = other.model_copy(
-            update=dict.fromkeys(("techniques", "code", "locations", "derivations", "findings", "resources"), ())
-        )
-        target.publish([other])
-        assert copy.copy(source, target).others == 1
-        assert "title:other" in [b.paper.id for b in target.bundles()]
+def test_papers_that_were_there_before_stay(stores: tuple[GraphStore, GraphStore]) -> None:
+    source, target = stores
+    other = a_paper()
+    target.publish([other])
+    assert copy.copy(source, target).others == 1
+    assert other in list(target.bundles())
 
 
-def test_a_copy_that_is_not_equal_is_said(graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = Settings()
-    with (
-        open_store(copy.at(settings, str(graph))) as source,
-        open_store(copy.at(settings, str(tmp_path / "copy"))) as target,
-    ):
-        publish = target.publish
-        monkeypatch.setattr(target, "publish", lambda new: publish(list(new)[1:]))
-        with pytest.raises(StoreError, match="differ from the papers that were sent"):
-            copy.copy(source, target)
+def test_a_copy_that_is_not_equal_is_said(
+    stores: tuple[GraphStore, GraphStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = stores
+    publish = target.publish
+    monkeypatch.setattr(target, "publish", lambda new: publish(list(new)[1:]))
+    with pytest.raises(StoreError, match="differ from the papers that were sent"):
+        copy.copy(source, target)
 
 
 @pytest.mark.parametrize("place", ["http://localhost:7474", "bolt://me:secret@localhost", "neo4j+s://"])

@@ -12,10 +12,8 @@ import pytest
 
 from tests.command import run
 from tests.commands.library.graphs import MODEL, graph, settings_of
-from tests.commands.test_claims import store_of
 from tests.library.writers import change
 from tests.loopback import Served
-from tests.neo4j_server import Neo4jServer
 from tests.store.graphs import FakeHashEmbedder, a_paper
 from xkg.attestations import keys, trust
 from xkg.attestations.bundles import attach
@@ -293,13 +291,3 @@ def test_who_is_killed_goes_on_the_next_time(kind: str, step: str, tmp_path: Pat
     push(one, library)
     assert len(pull(two, library).papers) == 2
     assert set(papers_of(two)) == set(papers_of(one))
-
-
-def test_a_library_fills_a_graph_on_neo4j(neo4j_database: Neo4jServer, tmp_path: Path) -> None:
-    library = str(tmp_path / "library")
-    push(graph(tmp_path / "one", [a_paper(1)]), library)
-    shared = settings_of(tmp_path / "two").model_copy(update={"store": store_of(neo4j_database, tmp_path)})
-    assert pull(shared, library).papers == ("arxiv:2101.00001",)
-    assert pull(shared, library).papers == ()
-    assert papers_of(shared)["arxiv:2101.00001"].code[0].level is Level.CLAIMED
-    assert push(shared, str(tmp_path / "other")).papers == ("arxiv:2101.00001",)

@@ -93,17 +93,3 @@ def test_the_numbers_depend_on_the_seed_alone_and_the_first_are_the_test_s() -> 
     assert one == again != other
     assert "[[-1.0, 2.5, 4.0" not in one  # the sign is an operator and not part of the number
     assert "[[1.0, 2.5, 4.0, 0.5, 0.5, 2.5, 4.0, 1.0, 3.0" in one
-
-
-@pytest.mark.parametrize(
-    "test",
-    [
-        "import numpy as np\nwith np.testing.assert_raises(ValueError):\n    f(1)\n",
-        "def check(x: int = 3, *, k=4) -> int:\n    return lambda y: f(x)[0] + y\n\ncheck(2)(1)\n",
-        "match 3:\n    case 3:\n        f(f'{3:.2f}')\n",
-        "x: list[3] = [1e999, 2, -3, 4j]\nassert x[0] > 1, f'{x}'\n",
-        "from __future__ import annotations\nclass C:\n    a = [n for n in range(3)]\n",
-    ],
-)
-def test_any_test_can_be_varied(test: str) -> None:
-    compile(script(test, "s", following=True), "test.py", "exec")

@@ -54,12 +54,6 @@ def test_a_method_of_another_class_is_own() -> None:
     assert "return self.rate" in own_text(DAMP.replace("class Damp:", "class Damp(Base):"), DAMP)
 
 
-def test_without_components_or_without_sense_all_is_own() -> None:
-    assert own_lines(CLIP, []) == set(range(1, CLIP.count("\n") + 2))
-    assert own_lines("def f(:\n", [CLIP]) == {1, 2}
-    assert own_lines("x = 1\n", ["def f(:\n"]) == {1, 2}
-
-
 def test_only_what_does_nothing_but_call_a_component_is_a_call_of_it() -> None:
     component = "def solved(u, v):\n    return u / v\n\n\nclass Keeper:\n    pass\n\n\nLIMIT = 3\n"
     module = (

@@ -2,18 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xkg.model import Code, Evidence, Level
-from xkg.sandbox.evidence.levels import prove
+from xkg.model import Level
 from xkg.sandbox.evidence.static_checks import check_parsed, needed_imports
-from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
-from xkg.sandbox.runner import Environment, Limits, Runner
-
-NOTHING = Environment(site=None, hash="0" * 16)
-
-
-def imported(source: str, runner: Runner, environment: Environment, limits: Limits | None = None) -> Evidence:
-    code = Code(id="p#t@0", technique="p#t", implementation=source)
-    return prove(code, runner, environment, limits or Limits(seconds=20)).evidence
 
 
 @pytest.mark.parametrize(
@@ -58,39 +48,6 @@ def test_any_text_gets_a_level(source: str) -> None:
     evidence = check_parsed(source)
     assert (evidence.level is Level.PARSED) == (evidence.reason is None)
     needed_imports(source)
-
-
-def test_a_module_that_imports() -> None:
-    evidence = imported("import json\nprint('at import')\n", BubblewrapRunner(), NOTHING)
-    assert evidence.level is Level.IMPORTED
-    assert (evidence.runner, evidence.environment, evidence.exit_code) == ("bubblewrap", NOTHING.hash, 0)
-    assert evidence.output_end == "at import"
-    assert evidence.reason == "there is no test"
-    assert evidence.command == "python harness.py"
-    assert evidence.seconds is not None
-    assert evidence.seconds > 0
-    assert evidence.peak_memory_mb is not None
-
-
-@pytest.mark.parametrize(
-    ("source", "reason"),
-    [
-        ("values = {}\nvalues['x']\n", "KeyError: 'x'"),
-        ("import sys\nsys.exit(0)\n", "exited the process before its import finished"),
-        ("while True:\n    print('x' * 10_000)\n", "output: printed without end"),
-        ("open('/etc/shadow')\n", "FileNotFoundError: [Errno 2] No such file or directory: '/etc/shadow'"),
-    ],
-)
-def test_a_module_that_does_not_import_stays_parsed(source: str, reason: str) -> None:
-    evidence = imported(source, BubblewrapRunner(), NOTHING, Limits(seconds=20, memory_mb=150, output_kb=4))
-    assert evidence.level is Level.PARSED
-    assert (evidence.reason or "").startswith(reason)
-
-
-def test_what_the_module_can_do_without_is_tried() -> None:
-    environment = NOTHING.model_copy(update={"missing": {"torch": "needs about 5,200 MB"}})
-    source = "try:\n    import torch\nexcept ImportError:\n    torch = None\n"
-    assert imported(source, BubblewrapRunner(), environment).level is Level.IMPORTED
 
 
 def test_needed_imports_are_those_of_the_import_itself() -> None:

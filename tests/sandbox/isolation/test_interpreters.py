@@ -7,7 +7,7 @@ from xkg.model import Code, Level, code_id
 from xkg.sandbox import guest
 from xkg.sandbox.evidence.levels import prove
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
-from xkg.sandbox.isolation.interpreters import OLDEST, at, installed, own
+from xkg.sandbox.isolation.interpreters import OLDEST, at, installed
 from xkg.sandbox.runner import Environment, Job, Limits, Runner
 
 OLD = ("run_test", "observe", "line_trace")
@@ -54,11 +54,3 @@ def test_levels_are_proven_on_an_old_interpreter() -> None:
 def test_what_runs_beside_code_is_python_of_the_oldest(name: str) -> None:
     source = (Path(guest.__file__).parent / f"{name}.py").read_text()
     ast.parse(source, feature_version=(3, OLDEST))
-
-
-def test_an_interpreter_says_what_it_is() -> None:
-    program = interpreters()[-1]
-    other = at(program)
-    assert other.program == (program or own().program)
-    assert other.prefix.is_dir()
-    assert other.tag.startswith(f"cpython-3{other.minor}-")
