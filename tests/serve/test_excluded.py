@@ -2,13 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import EXAMPLE_ID
 from xkg.commands.graph.open import open_service
 from xkg.config import LlmSettings, ServeSettings, Settings
 from xkg.errors import InputError, QueryRefusedError
 
 
-def settings(published: Path, exclude: Path | None) -> Settings:
+def settings(published: Path, exclude: Path) -> Settings:
     return Settings(kg=published, llm=LlmSettings(model="none"), serve=ServeSettings(exclude=exclude))
 
 
@@ -31,13 +30,3 @@ def test_a_file_that_is_gone_lets_nothing_out(published: Path, blacklist: Path) 
     blacklist.unlink()
     with open_service(settings(published, blacklist)) as service, pytest.raises(InputError, match="cannot be read"):
         service.search("kernel", 3)
-
-
-def test_papers_of_an_excluded_repository(published: Path, tmp_path: Path) -> None:
-    with open_service(settings(published, None)) as service:
-        table = service.cypher("MATCH (p:Paper)-[:HAS_REPOSITORY]->(r:Repository) RETURN p.id, r.id", {}, 10)
-    assert table.rows  # the example's repository is a folder, which has no address
-    path = tmp_path / "list.txt"
-    path.write_text("https://github.com/dilinwang820/Stein-Variational-Gradient-Descent\n")
-    with open_service(settings(published, path)) as service:
-        assert EXAMPLE_ID in [paper.id for paper in service.papers()]

@@ -82,13 +82,6 @@ def test_no_changed_byte_goes_unnoticed(data: st.DataObject) -> None:
         bundles.parse(bytes(written), Path("x.json"))
 
 
-def test_a_half_written_file_is_named(tmp_path: Path) -> None:
-    path = tmp_path / bundles.write(tmp_path, a_paper()).name
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(CorruptStoreError, match=path.name):
-        bundles.read(path)
-
-
 def test_names_are_readable_and_differ_where_ids_or_contents_do(tmp_path: Path) -> None:
     first, again, other = (bundles.write(tmp_path, b) for b in (a_paper(), a_paper(), a_paper(note="new")))
     assert first == again

@@ -93,14 +93,3 @@ def test_a_folder_that_cannot_be_written(papers: list[PaperBundle], tmp_path: Pa
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="choose another folder"):
         export_folder(papers, tmp_path / "file", "peer")
-
-
-def test_files_of_several_folders_name_the_one_that_has_the_paper(papers: list[PaperBundle], tmp_path: Path) -> None:
-    for folder in ("a", "b"):
-        export_folder(papers[:1], tmp_path / folder, "bundle")
-    (tmp_path / "broken.json").symlink_to("nowhere")
-    places = (tmp_path / "a", *graph_files(tmp_path / "b"), tmp_path / "broken.json")
-    found, problems = import_files([file for place in places for file in graph_files(place)], check)
-    assert found == papers[:1]
-    assert str(tmp_path / "a") in problems[0]
-    assert "broken.json: cannot be read" in problems[1]

@@ -187,13 +187,11 @@ def nested(levels: int) -> str:
     ("content", "says"),
     [
         (b"", "not complete JSON"),
-        (b"%PDF-1.5", "not complete JSON"),
         (b'{"paper_title": "caf\xe9"}', "not complete JSON"),
         (b"[]", "contains a list"),
         (b"{}", "paper_title is missing"),
         (b'{"paper_title": " \\n"}', "paper_title is empty"),
         (b'{"paper_title": "a", "paper_title": "b"}', "repeats a key.*paper_title"),
-        (b'{"paper_title": ["a"]}', "paper_title is a list, not a string"),
         (b'{"paper_title": "a", "x": NaN}', "NaN"),
         (b'{"paper_title": "a", "x": 1e999}', "too large"),
         (b'{"paper_title": "a", "x": ' + b"9" * 5000 + b"}", "not complete JSON"),
@@ -209,7 +207,6 @@ def nested(levels: int) -> str:
         ),
         (nested(10_000).encode(), "nested deeper than 200"),
         (b'{"paper_title": "a", "x": ' + b"[" * 100_000, "nested deeper than 200"),
-        (b'{"paper_title": "a", "x": ' + b"[" * 300 + b"]" * 300 + b"}", "nested deeper than 200"),
     ],
 )
 def test_a_bad_file_is_named_with_what_is_wrong(tmp_path: Path, content: bytes, says: str) -> None:

@@ -1,6 +1,6 @@
 from tests.serve.conftest import code, technique
 from xkg.model import Code, Level, Technique
-from xkg.serve.context.parts import build_order, uses
+from xkg.serve.context.parts import uses
 
 PAPER = "title:p"
 
@@ -23,9 +23,3 @@ def short(found: dict[str, tuple[str, ...]]) -> dict[str, list[str]]:
 def test_code_that_holds_all_of_another_uses_it_and_not_what_that_uses() -> None:
     found = uses(*paper(a="x y z", a__b="y", c="x y", d="y", e="", f="y q"))
     assert short(found) == {"a": ["a/b", "c"], "a/b": [], "c": ["a/b", "d"], "d": [], "e": [], "f": ["a/b", "d"]}
-
-
-def test_what_is_used_is_built_first() -> None:
-    techniques, nodes = paper(a="x y z", a__b="y", c="x y", d="y")
-    order = [technique.partition("#")[2] for technique in build_order(uses(techniques, nodes))]
-    assert order == ["a/b", "d", "c", "a"]

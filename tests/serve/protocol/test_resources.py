@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
-from mcp_types import ResourceTemplateReference
 
 from tests.conftest import ROOT
 from xkg.serve.protocol import resources
@@ -48,6 +47,3 @@ async def test_over_a_pipe_a_client_hears_of_progress_and_how_long_to_keep_a_lis
         assert heard[0][1].startswith("search_techniques has been running for ")
         tools = await client.list_tools()
         assert (tools.ttl_ms, tools.cache_scope) == (600_000, "private")
-        reference = ResourceTemplateReference(type="ref/resource", uri="xkg://paper/{id}")
-        found = await client.complete(reference, {"name": "id", "value": "ov"})
-        assert found.completion.values == ["title:bread/ovens"]

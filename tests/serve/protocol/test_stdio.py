@@ -25,27 +25,10 @@ async def test_tools_are_described_within_what_clients_show(server: MCPServer) -
     async with Client(server) as client:
         assert "Nothing here changes the graph" in (client.instructions or "")
         assert len(client.instructions or "") < 2048
-        tools = (await client.list_tools()).tools
-        assert {tool.name for tool in tools} == {
-            "search_techniques",
-            "find_implementations",
-            "related_papers",
-            "list_papers",
-            "get_paper",
-            "plan_context",
-            "get_technique",
-            "get_code",
-            "locate",
-            "graph_schema",
-            "cypher",
-        }
-        for tool in tools:
-            assert tool.description is not None
-            assert len(tool.description) < 2048
-            assert tool.output_schema is not None
+        for tool in (await client.list_tools()).tools:
+            assert len(tool.description or "") < 2048
             assert tool.annotations is not None
-            hints = tool.annotations
-            assert (hints.read_only_hint, hints.open_world_hint) == (True, False)
+            assert (tool.annotations.read_only_hint, tool.annotations.open_world_hint) == (True, False)
 
 
 async def test_from_a_search_to_the_code(server: MCPServer) -> None:
@@ -72,6 +55,9 @@ async def test_from_a_search_to_the_code(server: MCPServer) -> None:
         ("cypher", {"query": "MATCH (n:Nope) RETURN n"}, "Nope"),
         ("cypher", {"query": "component-tree"}, "parameter paper is missing"),
         ("get_code", {"id": STEAM, "detail": "everything"}, "detail"),
+        ("locate", {"technique": "steam", "repo": "/somewhere"}, "locate: there is no argument 'repo'; use repository"),
+        ("search_techniques", {"query": "x", "limit": 3, "zzzz": 1}, "there is no argument 'limit'"),
+        ("graph_schema", {"\u202eid": 1}, r"there is no argument '\u202eid'; it takes detail"),
     ],
 )
 async def test_errors_are_raised_in_our_words(
@@ -88,11 +74,6 @@ async def test_errors_are_raised_in_our_words(
         ("get_paper", {"id": "title:bread/ovens"}, {"paper": "title:bread/ovens"}),
         (
             "search_techniques",
-            {"query": "steam", "exclude": STEAM},
-            {"query": "steam", "exclude": [STEAM]},
-        ),
-        (
-            "search_techniques",
             {"query": "steam", "papers": "title:bread/ovens", "packages": "torch"},
             {"query": "steam", "papers": ["title:bread/ovens"], "packages": ["torch"]},
         ),
@@ -104,23 +85,6 @@ async def test_arguments_as_models_write_them_are_understood(
 ) -> None:
     async with Client(server) as client:
         assert await ask(client, tool, **given) == await ask(client, tool, **meant)
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments", "words"),
-    [
-        ("locate", {"technique": "steam", "repo": "/somewhere"}, "locate: there is no argument 'repo'; use repository"),
-        ("search_techniques", {"query": "x", "limit": 3, "zzzz": 1}, "there is no argument 'limit'"),
-        ("graph_schema", {"\u202eid": 1}, r"there is no argument '\u202eid'; it takes detail"),
-    ],
-)
-async def test_an_argument_that_a_tool_does_not_take_is_refused(
-    server: MCPServer, tool: str, arguments: dict[str, Any], words: str
-) -> None:
-    async with Client(server) as client:
-        result = await client.call_tool(tool, arguments)
-    assert result.is_error
-    assert words in str(result.content[0].text)  # type: ignore[union-attr]
 
 
 async def test_cypher_takes_the_name_of_a_query_that_the_schema_lists(server: MCPServer) -> None:

@@ -60,6 +60,8 @@ def test_a_shared_concept_counts_by_its_place(snapshot: Snapshot) -> None:
     (pair,) = found["Rolls"].shared
     assert (pair.own_name, pair.other_name) == ("Steam Injection", "Steam Injection")
     assert (pair.own, pair.other) == ("arxiv:2101.00001#baking/steam", "arxiv:2101.00002#rolls")
+    (back,) = rows(snapshot, "rolls")["Bread"].shared
+    assert (back.own, back.other) == (pair.other, pair.own)
     assert found["Rolls"].score > found["Deep rolls"].score > 0
     assert found["Rolls"].alike > 0
     assert found["Rolls"].nearest[0].other == "arxiv:2101.00002#rolls"

@@ -182,16 +182,6 @@ def test_a_decision_survives_whatever_happens_to_other_papers_and_a_new_text_ask
     assert store.check() == []
 
 
-def test_a_negative_decision_removes_the_pair_for_good(tmp_path: Path) -> None:
-    store = store_at(tmp_path)
-    store.publish([paper(1, ("Gates that close", "cos0.8")), paper(2, ("Something else", "cos0.8 too"))])
-    (waiting,) = links(store)
-    store.decide([decision(store, waiting, "variant")])
-    assert links(store) == []
-    assert store.rollback() == 1
-    assert links(store) == [waiting], "a decision can be taken back"
-
-
 def test_a_damaged_file_of_decisions_is_named_and_repaired(tmp_path: Path) -> None:
     store = store_at(tmp_path)
     store.publish([paper(1, ("Gates that close", "cos0.8")), paper(2, ("Something else", "cos0.8 too"))])

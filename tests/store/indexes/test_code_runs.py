@@ -16,7 +16,6 @@ def test_names_numbers_comments_and_layout_do_not_matter() -> None:
     [
         "x = F.softmax(q @ k.T / math.sqrt(d), dim=-1) @ v",
         "for (int i = 0; i < n; i++) sum += w[i] * x[i];",
-        "torch.where(diff > 0, tau, 1 - tau) * diff**2",
         "p.grad.data.clamp_(-1, 1)",
     ],
 )
@@ -29,7 +28,6 @@ def test_code_is_a_query_for_code(query: str) -> None:
     [
         "",
         "soft attention (with gating)",
-        "keep the particles from collapsing onto one another",
         "Adam + L-BFGS",
         "loss(MSE)",
         "sample x from p(x|y) and keep those whose log p(x) > 0 for the next step",

@@ -58,18 +58,9 @@ def test_above_the_limit_lists_reach_the_recall_that_is_stated(tmp_path: Path) -
         shared += len(truth & {row for row, _ in hits})
         found += 10
     assert shared / found > 0.8, "also for queries that are none of its vectors"
-
-
-def test_a_filter_finds_its_rows_in_lists_that_are_far_away(tmp_path: Path) -> None:
-    vectors = unit_rows(4000, 32, clusters=60)
-    index = VectorIndex(tmp_path / "index", build(tmp_path / "index", vectors, exact_up_to=1000))
     farthest = np.argsort(vectors @ vectors[0])[:5].tolist()
-    assert {row for row, _ in index.search(vectors[0], 5, farthest)} == set(farthest)
-
-
-def test_the_background_is_what_cosines_are_like(tmp_path: Path) -> None:
-    vectors = unit_rows(4000, 32, clusters=60)
-    index = VectorIndex(tmp_path / "index", build(tmp_path / "index", vectors, exact_up_to=1000))
+    found_far = {row for row, _ in index.search(vectors[0], 5, farthest)}
+    assert found_far == set(farthest), "a filter finds its rows in lists that are far away"
     for query in unit_rows(5, 32, seed=7, clusters=60):
         truth = vectors @ query
         mean, deviation = index.background(query)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.store import flows
 from tests.store.concepts.test_linking import ByFirstWord, paper
-from tests.store.graphs import FakeHashEmbedder, a_paper, no_embedder, open_store
+from tests.store.graphs import a_paper, open_store
 from tests.store.local.test_replica import MEMORY, changed_of, decided, edited, everything, folder, some_techniques
 from xkg.errors import StoreError
 from xkg.model import Reference, Repository
@@ -151,23 +151,6 @@ def test_measurements_and_what_is_hidden(folder: Path) -> None:
                 assert store.check() == []
                 store.publish([one])
                 assert store.query(measured, {"t": flows.KERNEL}).rows
-
-
-def test_only_new_texts_are_embedded(folder: Path) -> None:
-    embedder = FakeHashEmbedder()
-    store = EmbeddedStore(folder, lambda: embedder)
-    store.publish([a_paper(n) for n in range(1, 6)])
-    del embedder.texts[:]
-    with edited():
-        store.publish([a_paper(1, note="another")])
-        assert embedder.texts == ["Method 1. All of it. another"]
-        again = EmbeddedStore(folder, no_embedder)
-        again.remove([a_paper(2).paper.id])
-        assert again.add_ablations(flows.ablations()) == 4
-        assert not again.check()
-    assert again.rollback() == 3
-    assert again.rollback() == 2
-    assert len(list(again.bundles())) == 5
 
 
 @pytest.mark.parametrize("how", ["damaged", "of another version"])

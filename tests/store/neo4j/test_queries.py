@@ -287,11 +287,8 @@ def test_queries_that_the_server_cannot_stop_hold_up_nobody(
     "expression",
     [
         "datetime({year: 999999999})",
-        "{a: datetime({epochMillis: 9223372036854775807})}",
         "date('2020-01-01') + duration({days: 9223372036854775807})",
-        "point({latitude: 1000, longitude: 2})",
         "substring('abc', -1, 9)",
-        "[1, 2, 3][1..99999999999]",
     ],
 )
 def test_a_value_that_cannot_be_is_a_fault_of_the_query(driver: neo4j.Driver, expression: str) -> None:
@@ -305,9 +302,7 @@ def test_a_value_that_cannot_be_is_a_fault_of_the_query(driver: neo4j.Driver, ex
     [
         ("MATCH (n:Paper) WHERE n.title = $missing RETURN n", "Expected parameter(s): missing"),
         ("MATCH (n) /* one\ntwo */ RETURN n.x AS x, m", "Variable `m` not defined"),
-        ("MATCH (n) RETURN n.title WHERE", "Invalid input 'WHERE'"),
         ("RETURN 1 / 0 AS x", "/ by zero"),
-        ("RETURN size() AS x", "Insufficient parameters for function 'size'"),
     ],
 )
 def test_errors_are_the_servers_words_in_one_line(driver: neo4j.Driver, statement: str, message_start: str) -> None:

@@ -4,12 +4,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
+from neo4j.exceptions import IncompleteCommit
 
 from tests.neo4j_server import Neo4jServer
-from tests.store.graphs import a_paper
+from tests.store.graphs import FakeHashEmbedder, a_paper
 from tests.store.neo4j.proxy import Proxy, proxy_to
 from tests.store.neo4j.stores import forget, open_remote, settings_for
 from xkg.commands.build import build
@@ -91,14 +93,9 @@ def test_writers_and_a_reader_never_see_half_a_paper(server: Neo4jServer, tmp_pa
 
 
 def test_a_commit_whose_answer_was_lost_does_no_harm(server: Neo4jServer, tmp_path: Path) -> None:
-    from neo4j.exceptions import IncompleteCommit
-
     store = open_remote(server, tmp_path / "kg")
     store.publish([a_paper()])
     lost = iter([True])
-
-    def once_lost(transaction: object) -> None:
-        pass
 
     opened = store.connection._session
 
@@ -111,8 +108,6 @@ def test_a_commit_whose_answer_was_lost_does_no_harm(server: Neo4jServer, tmp_pa
             if next(lost, False):
                 raise IncompleteCommit("cut while the commit was answered")
             return done
-
-    from contextlib import contextmanager
 
     @contextmanager
     def session(*given: object, **named: object) -> Iterator[object]:
@@ -202,8 +197,4 @@ def test_what_is_damaged_while_it_waits_is_named_and_keeps_nothing_else(
 
 
 def _embedder(_: object) -> object:
-    from contextlib import nullcontext
-
-    from tests.store.graphs import FakeHashEmbedder
-
     return nullcontext(FakeHashEmbedder())

@@ -21,7 +21,6 @@ def ablation(change: float, low: float | None, high: float | None, direction: st
         (0.2, 0.1, 0.3, "max", "better"),
         (0.2, 0.1, 0.3, "min", "worse"),
         (-0.2, -0.5, 0.1, "max", "open"),
-        (-0.2, None, None, "max", "worse"),
         (0.0, None, None, "min", "open"),
     ],
 )
