@@ -192,8 +192,9 @@ def test_errors_and_notes_name_words_of_python(published: Path, tmp_path: Path) 
     with xkg.open(published, llm={"model": "none"}) as kg:
         with pytest.raises(xkg.UnknownIdError, match=r"nor any similar one: kg\.papers\(\) lists the papers"):
             kg.paper("zzzz qqqq")
-        with pytest.raises(xkg.UnknownIdError, match=r"kg\.job without a job to list"):
+        with pytest.raises(xkg.UnknownIdError, match=r"pass the id that kg\.start_build returned"):
             kg.job(7)
+        assert str(kg.search("zzqx blorp")).startswith("None of the techniques")
         with pytest.raises(xkg.InputError, match=r"kg\.schema\(\) lists them"):
             kg.cypher("nope")
         with pytest.raises(xkg.InputError, match=r"set it with run=, or in a task file with task=") as lacking:

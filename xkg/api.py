@@ -78,7 +78,7 @@ class KnowledgeGraph(GraphChanges):
     """An open graph, returned by `xkg.open`.
 
     Each answer reflects the graph's current state. An answer is the same immutable pydantic object that the
-    corresponding MCP tool or command returns, and `str(answer)` is the command's output. The graph is thread-safe.
+    corresponding MCP tool or command returns, and `str(answer)` is the text that agents read. The graph is thread-safe.
     Close the graph when you are done, or open it in a `with` statement. Errors are `XkgError`s whose messages suggest
     what to do. `UnknownIdError` lists the nearest ids, and `StoreError` means that the graph is empty, unreadable or
     closed.

@@ -432,6 +432,9 @@ class _WorkingFolder(YamlConfigSettingsSource):
             )
 
 
+_CORRECT = "correct it in xkg.yaml, the environment or the call"
+
+
 def load(**flags: object) -> Settings:
     """Returns the effective settings; flags that are None are ignored. Raises `ConfigError` if a setting is invalid."""
     names = [name.upper() for name in _names(Settings)]
@@ -452,7 +455,7 @@ def load(**flags: object) -> Settings:
         if first["type"] in ("model_type", "dict_type"):
             own = next(each for each in _names(Settings) if each.startswith(f"{name}."))
             raise ConfigError(f"{name} is a section, not a value; set one of its settings, such as {own}") from error
-        raise ConfigError(f"setting {name!r}: {first['msg']}; correct it in xkg.yaml or the environment") from error
+        raise ConfigError(f"setting {name!r}: {first['msg']}; {_CORRECT}") from error
     except SettingsError as error:
         raise ConfigError(
             f"the XKG_* environment variables cannot be read: {error}; set them one by one (XKG_EMBEDDING__THREADS)"
@@ -470,7 +473,7 @@ def _unknown_setting(path: Sequence[str]) -> str:
     name = ".".join(path)
     near = difflib.get_close_matches(name, _names(Settings), 1)
     meant = f"the closest is {near[0]}" if near else "docs/reference/settings.md lists all settings"
-    return f"there is no setting {name!r}; {meant}; correct it in xkg.yaml or the environment"
+    return f"there is no setting {name!r}; {meant}; {_CORRECT}"
 
 
 def _names(model: type[BaseModel], before: str = "") -> list[str]:

@@ -46,6 +46,7 @@ _WORDS = (
     (re.compile(r"`--llm none`|--llm none\b"), 'llm={"model": "none"}'),
     (re.compile(r"`xkg (import|build|update|verify|curate|remove|export|link)\b[^`]*`"), r"kg.\1"),
     (re.compile(r"kg\.import\b"), "kg.import_"),
+    (re.compile(r"; call job_status without a job to list your jobs"), "; pass the id that kg.start_build returned"),
     (re.compile(r" with detail='full'|, or detail='full'"), ""),
     (re.compile(r"pass the cursor|start again without a cursor"), "pass a larger k"),
     (re.compile(r"read its uri"), "see its fields"),

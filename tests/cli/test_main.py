@@ -145,7 +145,8 @@ def test_help_lists_common_options_and_help_all_every_one(xkg: Run) -> None:
 
 
 def test_nothing_found_is_an_answer_too(xkg: Run, published: Path) -> None:
-    assert xkg("search", "zzqx blorp", kg=published).out.startswith("None of the techniques found in these 5 papers does this.")
+    found = xkg("search", "zzqx blorp", kg=published).out
+    assert found.startswith("None of the techniques found in these 5 papers does this.")
     assert json.loads(xkg("search", "zzqx blorp", "--json", kg=published).out)["rows"] == []
     nobody = "MATCH (t:Technique) WHERE t.name = 'nobody' RETURN t.name"
     assert json.loads(xkg("cypher", nobody, "--format", "json", kg=published).out) == []

@@ -98,6 +98,22 @@ def test_a_signed_head_has_an_owner_and_expires(tmp_path: Path, monkeypatch: pyt
             open_head(place, reader, clock)
 
 
+def test_a_push_without_news_signs_a_library_once_there_is_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from xkg.attestations import keys
+
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "owner"))
+    place = open_place(str(tmp_path / "library"), tmp_path)
+    with Seen(tmp_path / "writer", "x") as writer:
+        add(place, [change("one")], writer)
+        assert open_head(place, writer).signer is None
+        keys.make_key("lab")
+        assert add(place, [change("one")], writer) == 0
+        assert open_head(place, writer).signer is not None
+
+
 def test_a_version_that_its_writer_has_seen_is_replaced_and_another_is_kept() -> None:
     first = merged(None, change("p", "a" * 64))
     attested = merged(first, change("p", "a" * 64, holds=("0123456789abcdef",)))

@@ -87,7 +87,7 @@ class AblateResult(Value):
     def __str__(self) -> str:
         lines = [self.unmeasured] if self.unmeasured else []
         lines += [f"baseline: {self.verdict}", f"{self.candidates} candidates tried"]
-        lines += [f"  {count} failed: {cause}" for cause, count in self.failures.items()]
+        lines += [f"  {count} more failed: {cause}" for cause, count in self.failures.items()]
         for part in self.components:
             if part.change is not None:
                 lines.append(f"  {part.interval:<30} {part.name}: {part.description} ({part.evidence})")
@@ -259,8 +259,8 @@ def run_folder(settings: Settings, run: str) -> Path:
         if (folder / RESULTS).is_file():
             return folder
     runs = settings.kg / "runs"
-    there = sorted(path.name for path in runs.iterdir()) if runs.is_dir() else []
-    hint = f"; runs here: {', '.join(there[:8])}" if there else ""
+    there = sorted(path.parent.name for path in runs.glob(f"*/{RESULTS}"))
+    hint = f"; finished runs: {', '.join(there[:8])}" if there else ""
     raise InputError(f"there is no finished run {run!a}{hint}")
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
+from xkg.attestations.keys import own_key_file
 from xkg.clock import CLOCK, Clock
 from xkg.errors import InputError, UnsafeInputError
 from xkg.library import trust
@@ -137,8 +138,9 @@ def add(
         for change in wanted:
             rows[change.row.paper] = merged(rows[change.row.paper], change)
         new = [row for paper, row in rows.items() if row and row.versions != getattr(known[paper], "versions", None)]
+        unsigned = opened.data is not None and opened.signer is None and own_key_file().exists()
         stale = opened.signer is not None and _expired(opened.head.expires, clock.now() + VALID_DAYS / 2 * 86400)
-        if not new and not stale:
+        if not new and not stale and not unsigned:
             for path, _data in announced:
                 place.forget(path)
             note(seen, opened)

@@ -282,6 +282,8 @@ def patiently(
             raise
         except PermissionError as error:
             raise InputError(f"{place.name} denies access ({error}); check your access rights there") from error
+        except (NotADirectoryError, IsADirectoryError) as error:
+            raise InputError(f"{place.name} is not the folder of a library ({error}); pass another folder") from error
         except OSError as error:
             tries = 1 if (there := progress()) - before >= _PIECE // 4 else tries + 1
             before = there

@@ -41,6 +41,11 @@ def campaign(*outcomes: CandidateOutcome, technique: str | None = "p#t") -> Camp
     )  # fmt: skip
 
 
+def test_a_seed_given_twice_is_refused() -> None:
+    with pytest.raises(ValueError, match="give each seed only once"):
+        Task(repo=".", run="python train.py", metrics=("out.json:loss:min",), seeds=(1, 1))
+
+
 def test_strong_and_weak_evidence_are_told_apart() -> None:
     found = campaign(
         outcome("strong", 2.0, 2.01, 1.99, 2.02, 1.98),

@@ -10,7 +10,7 @@ def test_the_last_match_of_the_output_counts() -> None:
     metric = Metric.parse(r"test accuracy: ([0-9.]+):max")
     assert metric.read("test accuracy: 0.5\nnoise\ntest accuracy: 0.75\ndone", {}) == 0.75
     assert metric.is_better(0.8, 0.7)
-    assert not Metric.parse("loss:min").is_better(0.8, 0.7)
+    assert not Metric.parse("loss ([0-9.]+):min").is_better(0.8, 0.7)
 
 
 def test_a_file_can_hold_it() -> None:
@@ -57,7 +57,9 @@ def test_what_is_no_finite_number_is_named(value: str) -> None:
         Metric.parse("json:r.json#a:max").read("", {"r.json": b'{"a": true}'})
 
 
-@pytest.mark.parametrize("text", ["acc", "acc:up", ":max", "(a)(b):max", "(:max", "json:x:more", r"a\n(\d+):max"])
+@pytest.mark.parametrize(
+    "text", ["acc", "acc:up", ":max", "(a)(b):max", "(:max", "acc: [0-9.]+:max", "json:x:more", r"a\n(\d+):max"]
+)
 def test_a_metric_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         Metric.parse(text)

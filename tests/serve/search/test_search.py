@@ -38,7 +38,8 @@ def test_an_exact_name_or_alias_comes_first_with_full_score(ask: Ask, query: str
 def test_nothing_fits_is_an_answer(ask: Ask) -> None:
     answer = ask("distributed consensus by leader election among replicated logs")
     assert answer.rows == ()
-    assert text(answer).startswith("None of the techniques found in these 2 papers does this.\nprobably not what you asked for:\n- ")
+    said = "None of the techniques found in these 2 papers does this.\nprobably not what you asked for:\n- "
+    assert text(answer).startswith(said)
     assert 0 < len(answer.nearest) <= 5
 
 

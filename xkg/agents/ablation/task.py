@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.task_file import read_fields, task_of
@@ -47,6 +47,13 @@ class Task(Value):
     disk_mb: int = Field(default=1024, ge=16)
     only: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+
+    @field_validator("seeds")
+    @classmethod
+    def _are_distinct(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(seeds)) < len(seeds):
+            raise ValueError("give each seed only once, because a repeated run adds no evidence")
+        return seeds
 
     @property
     def is_whole(self) -> bool:

@@ -55,6 +55,9 @@ class Metric(Value):
                 f"the metric {rest!a} has a line break, but is matched against one line at a time; remove the line "
                 "break"
             )
+        plain = re.sub(r"\[[^\]]{0,200}\]|\\[a-zA-Z]|\(\?[a-zA-Z]+\)|nan|inf", "", rest)
+        if pattern.groups == 0 and re.search(r"[^\W\d_]{2}", plain):
+            raise InputError(f"the metric {rest!a} matches more than a number; put ( ) around the number")
         if pattern.groups > 1:
             raise InputError(f"the metric {rest!a} has {pattern.groups} groups; put ( ) around the number only")
         return cls(source="output", key=rest, direction=direction)  # type: ignore[arg-type]

@@ -34,4 +34,6 @@ def task_of(kind: type[V], fields: dict[str, Any]) -> V:
         return kind.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
-        raise InputError(f"the task's {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise InputError(
+            f"the task's {'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
+        ) from error

@@ -53,8 +53,11 @@ class Quoting(Value):
 
     notice: str = NOTICE
 
+    def __str__(self) -> str:
+        return type(self).as_text(self)
+
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(type(self).as_text(self))}</pre>"
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 class Listing(Quoting):

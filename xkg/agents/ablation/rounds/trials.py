@@ -197,4 +197,5 @@ def _line(outcome: CandidateOutcome, mean: float) -> str:
         return f"{what}: failed ({outcome.failure}: {outcome.problem})"
     values = [run.value for run in outcome.runs if run.value is not None]
     value = sum(values) / len(values)
-    return f"{what}: {value:.6g} ({percent((value - mean) / (abs(mean) or 1.0))})"
+    of = "mean " if len(values) > 1 else ""  # the report estimates the change differently
+    return f"{what}: {of}{value:.6g} ({percent((value - mean) / (abs(mean) or 1.0))})"
