@@ -4,17 +4,15 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agents.ablation.model_world import METRIC, RUN, TRAIN, World, once, replace, section, usual
-from tests.agents.workspace.recorded_commands import RecordedCommands
+from tests.agents.ablation.model_world import METRIC, RUN, TRAIN, World, once, replace, section
 from xkg.agents.ablation.campaign import Start, run_campaign
 from xkg.agents.ablation.outcomes import Campaign
-from xkg.agents.ablation.running import bench
 from xkg.agents.workspace.starter import read_starter
 from xkg.commands.ablate import apply, patch, read_campaign
 from xkg.config import SandboxSettings
@@ -32,16 +30,6 @@ REPAIR = {
     "edits": [replace("train.py", "open('gone.txt')\n", "open('parts.py')\n")],
     "requirements": [],
 }
-
-
-@pytest.fixture
-def world(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_commands: type[RecordedCommands]
-) -> Iterator[World]:
-    monkeypatch.setattr(bench, "Commands", recorded_commands)
-    made = World(tmp_path, monkeypatch)
-    with made.endpoint:
-        yield made
 
 
 def test_a_repair_is_a_commit_that_candidates_build_on(world: World) -> None:
@@ -94,8 +82,6 @@ def test_what_nothing_can_repair_ends_with_the_cause(world: World) -> None:
     commit(world.repository)
     with pytest.raises(BaselineError, match=r"missing data.*--data gone\.txt=FILE.*the model: nothing helps;"):
         world.run()
-    assert world.answers == {}
-    assert usual(world.asked("fix")[0])["possible"] is False
 
 
 def test_a_broken_checkpoint_is_named_and_no_model_is_asked(world: World) -> None:
@@ -119,37 +105,45 @@ def campaign_with(maker: EnvironmentMaker | None, world: World, **more: Any) -> 
 
 
 class Maker:
-    """An `EnvironmentMaker` that keeps nothing."""
+    """An `EnvironmentMaker` that keeps nothing, and has some versions of a package."""
+
+    def __init__(self, folder: Path, versions: Mapping[str, str]) -> None:
+        self._folder = folder
+        self.days: list[str | None] = []
+        self.asked: list[tuple[str, ...]] = []
+        for name, text in versions.items():
+            (folder / name).mkdir(parents=True)
+            (folder / name / "fakelib.py").write_text(text)
 
     def again(self, digest: str) -> Environment | None:  # noqa: ARG002
         return None
 
-
-class Dated(Maker):
-    """An `EnvironmentMaker` whose newest package has lost a function."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.days: list[str | None] = []
-        self.pythons: list[str] = []
-        for name, text in (
-            ("new", "def other(): pass\n"),
-            ("old", "def rate(): return 0.1\n"),
-            ("oldest", "def rate(): return 0.1\ndef level(): return 0.2\n"),
-        ):
-            (folder / name).mkdir(parents=True)
-            (folder / name / "fakelib.py").write_text(text)
-
     def make(
         self,
-        imports: Sequence[str] | Mapping[str, Sequence[str]],  # noqa: ARG002
+        imports: Sequence[str] | Mapping[str, Sequence[str]],
         requirements: Sequence[str] = (),
         written: str | None = None,
-        declared: Sequence[str] = (),  # noqa: ARG002
+        declared: Sequence[str] = (),
     ) -> Environment:
         self.days.append(written)
-        self.pythons += [line for line in requirements if line.startswith("python==")]
-        name = "oldest" if written == FIRST_DAY else "old" if written else "new"
+        self.asked.append(tuple(requirements))
+        return self.made({*imports, *(line.removesuffix("-dist") for line in declared)})
+
+    def made(self, names: Set[str]) -> Environment:
+        raise NotImplementedError
+
+
+class Dated(Maker):
+    """Its newest package has lost a function."""
+
+    def __init__(self, folder: Path) -> None:
+        rate = "def rate(): return 0.1\n"
+        versions = {"new": "def other(): pass\n", "old": rate, "oldest": f"{rate}def level(): return 0.2\n"}
+        super().__init__(folder, versions)
+
+    def made(self, names: Set[str]) -> Environment:  # noqa: ARG002
+        day = self.days[-1]
+        name = "oldest" if day == FIRST_DAY else "old" if day else "new"
         return Environment(site=self._folder / name, hash=name, packages=(f"fakelib=={name}",))
 
 
@@ -163,7 +157,6 @@ WEIGHTS = "raise __import__('pickle').UnpicklingError('Weights only load failed'
     ("code", "day"),
     [
         ("rate", "2019-05-01"),
-        ("raise ValueError('no such data set')", "2025-05-01"),
         ("assert not 'data'", "2025-05-01"),
     ],
 )
@@ -171,7 +164,7 @@ def test_errors_of_the_code_itself_are_no_matter_of_packages(world: World, tmp_p
     (world.repository / "train.py").write_text(f"{code}\n{TRAIN}")
     commit(world.repository, f"{day}T12:00:00")
     maker = Dated(tmp_path / "sites")
-    with pytest.raises(BaselineError, match=r"(?:Name|Value|Assertion)Error"):
+    with pytest.raises(BaselineError, match=r"(?:Name|Assertion)Error"):
         campaign_with(maker, world)
     assert maker.days == [None]
 
@@ -215,32 +208,22 @@ def test_code_of_another_day_runs_with_the_packages_and_the_python_of_the_commit
     campaign = campaign_with(maker, world)
     committed = git(world.repository, "log", "-1", "--format=%cs").strip()
     assert maker.days == [None, *(days or [committed])]
-    assert set(maker.pythons) == {f"python=={version}.*" for version in pythons}
+    asked = {line for lines in maker.asked for line in lines if line.startswith("python==")}
+    assert asked == {f"python=={version}.*" for version in pythons}
     assert campaign.environment == environment
     told = "from the first day with packages for this Python" if environment == "oldest" else "the commit's half-year"
     assert pythons or any(told in note for note in campaign.notes)
 
 
 class Pinned(Maker):
-    """An `EnvironmentMaker` whose package does not run in the version that the repository asks for."""
+    """Its package does not run in the version that the repository asks for."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.asked: list[tuple[str, ...]] = []
-        broken = "from fractions import gcd\ndef rate(): return 0.1\n"
-        for name, text in (("1.0", broken), ("2.0", "def rate(): return 0.1\n")):
-            (folder / name).mkdir(parents=True)
-            (folder / name / "fakelib.py").write_text(text)
+        rate = "def rate(): return 0.1\n"
+        super().__init__(folder, {"1.0": f"from fractions import gcd\n{rate}", "2.0": rate})
 
-    def make(
-        self,
-        imports: Sequence[str] | Mapping[str, Sequence[str]],  # noqa: ARG002
-        requirements: Sequence[str] = (),
-        written: str | None = None,  # noqa: ARG002
-        declared: Sequence[str] = (),  # noqa: ARG002
-    ) -> Environment:
-        self.asked.append(tuple(requirements))
-        version = "2.0" if requirements[0] == "fakelib>1.0" else "1.0"
+    def made(self, names: Set[str]) -> Environment:  # noqa: ARG002
+        version = "2.0" if self.asked[-1][0] == "fakelib>1.0" else "1.0"
         pin = f"fakelib=={version}"
         return Environment(site=self._folder / version, hash=version, packages=(pin,), provided={"fakelib": pin})
 
@@ -269,24 +252,18 @@ def test_a_version_that_nobody_asked_for_is_not_made_newer(world: World, tmp_pat
 
 
 class Plugins(Maker):
-    """An `EnvironmentMaker` that has the package of two modules, which no file imports by name."""
+    """Has the package of two modules, which no file imports by name."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        super().__init__(folder, {})
 
-    def make(
-        self,
-        imports: Sequence[str] | Mapping[str, Sequence[str]],
-        requirements: Sequence[str] = (),  # noqa: ARG002
-        written: str | None = None,  # noqa: ARG002
-        declared: Sequence[str] = (),
-    ) -> Environment:
-        names = sorted({*imports, *(line.removesuffix("-dist") for line in declared)} & {"waves", "rings"})
-        site = self._folder / "-".join(["site", *names])
+    def made(self, names: Set[str]) -> Environment:
+        found = sorted(names & {"waves", "rings"})
+        site = self._folder / "-".join(["site", *found])
         site.mkdir(parents=True, exist_ok=True)
-        for name in names:
+        for name in found:
             (site / f"{name}.py").write_text("")
-        pins = {name: f"{name}-dist==1" for name in names}
+        pins = {name: f"{name}-dist==1" for name in found}
         return Environment(site=site, hash=site.name, packages=tuple(pins.values()), provided=pins)
 
 
@@ -387,8 +364,8 @@ def test_code_that_takes_the_cpu_by_itself_runs_without_the_option_for_it(world:
     commit(world.repository)
 
     class OnCpu(Plugins):
-        def make(self, *asked: Any) -> Environment:
-            return on_cpu(super().make(*asked))
+        def made(self, names: Set[str]) -> Environment:
+            return on_cpu(super().made(names))
 
     campaign = campaign_with(OnCpu(tmp_path / "sites"), world)
     [note] = [note for note in campaign.notes if "CPU" in note]
