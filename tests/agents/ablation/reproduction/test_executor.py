@@ -33,8 +33,7 @@ REPAIR = {
 
 
 def test_a_repair_is_a_commit_that_candidates_build_on(world: World) -> None:
-    (world.repository / "train.py").write_text("open('gone.txt')\n" + TRAIN)
-    commit(world.repository)
+    begins(world, "open('gone.txt')\n")
     world.answers["fix"] = once(REPAIR)
     world.run(budget=1)
     campaign = read_campaign(world.run_folder)
@@ -69,8 +68,7 @@ def test_a_repair_of_the_metrics_code_is_said(world: World) -> None:
 
 
 def test_a_repair_that_does_not_apply_is_asked_for_again(world: World) -> None:
-    (world.repository / "train.py").write_text("open('gone.txt')\n" + TRAIN)
-    commit(world.repository)
+    begins(world, "open('gone.txt')\n")
     answers = [{**REPAIR, "edits": [], "requirements": ["git+https://example.org/x"]}, REPAIR]
     world.answers["fix"] = lambda _: answers.pop(0)
     world.run(budget=1)
@@ -78,17 +76,14 @@ def test_a_repair_that_does_not_apply_is_asked_for_again(world: World) -> None:
 
 
 def test_what_nothing_can_repair_ends_with_the_cause(world: World) -> None:
-    (world.repository / "train.py").write_text("open('gone.txt')\n" + TRAIN)
-    commit(world.repository)
+    begins(world, "open('gone.txt')\n")
     with pytest.raises(BaselineError, match=r"missing data.*--data gone\.txt=FILE.*the model: nothing helps;"):
         world.run()
 
 
 def test_a_broken_checkpoint_is_named_and_no_model_is_asked(world: World) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n"
-    (world.repository / "weights.npz").write_text(pointer)
-    (world.repository / "train.py").write_text("import zipfile\nzipfile.ZipFile('weights.npz')\n" + TRAIN)
-    commit(world.repository)
+    begins(world, "import zipfile\nzipfile.ZipFile('weights.npz')\n", {"weights.npz": pointer})
     with pytest.raises(BaselineError, match=r"broken checkpoint.*weights\.npz: a Git LFS pointer"):
         world.run()
     assert not world.asked("fix")
@@ -161,8 +156,7 @@ WEIGHTS = "raise __import__('pickle').UnpicklingError('Weights only load failed'
     ],
 )
 def test_errors_of_the_code_itself_are_no_matter_of_packages(world: World, tmp_path: Path, code: str, day: str) -> None:
-    (world.repository / "train.py").write_text(f"{code}\n{TRAIN}")
-    commit(world.repository, f"{day}T12:00:00")
+    begins(world, f"{code}\n", day=day)
     maker = Dated(tmp_path / "sites")
     with pytest.raises(BaselineError, match=r"(?:Name|Assertion)Error"):
         campaign_with(maker, world)
@@ -202,8 +196,7 @@ def test_code_of_another_day_runs_with_the_packages_and_the_python_of_the_commit
 ) -> None:
     """Without that Python, in the first packages for this one."""
     monkeypatch.setattr("xkg.agents.ablation.reproduction.executor.installed", lambda: pythons)
-    (world.repository / "train.py").write_text(f"import fakelib\n{code}\n" + TRAIN)
-    commit(world.repository, day and f"{day}T12:00:00")
+    begins(world, f"import fakelib\n{code}\n", day=day)
     maker = Dated(tmp_path / "sites")
     campaign = campaign_with(maker, world)
     committed = git(world.repository, "log", "-1", "--format=%cs").strip()
@@ -229,9 +222,7 @@ class Pinned(Maker):
 
 
 def test_a_required_version_that_does_not_run_on_this_python_gives_way(world: World, tmp_path: Path) -> None:
-    (world.repository / "train.py").write_text("import fakelib\nfakelib.rate()\n" + TRAIN)
-    (world.repository / "requirement.txt").write_text("fakelib==1.0\n")
-    commit(world.repository)
+    begins(world, "import fakelib\nfakelib.rate()\n", {"requirement.txt": "fakelib==1.0\n"})
     maker = Pinned(tmp_path / "sites")
     campaign = campaign_with(maker, world)
     assert [asked[0] for asked in maker.asked] == ["fakelib==1.0", "fakelib>1.0"]
@@ -242,9 +233,7 @@ def test_a_required_version_that_does_not_run_on_this_python_gives_way(world: Wo
 
 
 def test_a_version_that_nobody_asked_for_is_not_made_newer(world: World, tmp_path: Path) -> None:
-    (world.repository / "train.py").write_text("import fakelib\nfakelib.rate()\n" + TRAIN)
-    (world.repository / "requirement.txt").write_text("fakelib==0.5\n")
-    commit(world.repository)
+    begins(world, "import fakelib\nfakelib.rate()\n", {"requirement.txt": "fakelib==0.5\n"})
     maker = Pinned(tmp_path / "sites")
     with pytest.raises(BaselineError, match="gcd"):
         campaign_with(maker, world)
@@ -268,9 +257,7 @@ class Plugins(Maker):
 
 
 def test_the_package_of_a_module_that_is_missing_in_a_run_is_added(world: World, tmp_path: Path) -> None:
-    late = "[__import__(name) for name in ('wa' + 'ves', 'rin' + 'gs')]\n"
-    (world.repository / "train.py").write_text(late + TRAIN)
-    commit(world.repository)
+    begins(world, "[__import__(name) for name in ('wa' + 'ves', 'rin' + 'gs')]\n")
     maker = Plugins(tmp_path / "sites")
     campaign = campaign_with(maker, world)
     assert [repair.reason for repair in campaign.repairs] == [
@@ -283,9 +270,7 @@ def test_the_package_of_a_module_that_is_missing_in_a_run_is_added(world: World,
 def test_packages_that_the_repository_declares_follow_if_the_run_lacks_something(world: World, tmp_path: Path) -> None:
     plugin = "import importlib.util\nif not importlib.util.find_spec('waves'):\n"
     plugin += "    raise ImportError('no backend: pip install one')\n"
-    (world.repository / "train.py").write_text(plugin + TRAIN)
-    (world.repository / "requirement.txt").write_text("waves-dist\n")
-    commit(world.repository)
+    begins(world, plugin, {"requirement.txt": "waves-dist\n"})
     campaign = campaign_with(Plugins(tmp_path / "sites"), world)
     [repair] = campaign.repairs
     assert "+waves-dist" in repair.diff
@@ -294,10 +279,8 @@ def test_packages_that_the_repository_declares_follow_if_the_run_lacks_something
 
 def test_a_drawing_backend_that_needs_a_display_is_replaced(world: World) -> None:
     message = "Cannot load backend {} which requires the 'tk' interactive framework, as 'headless' is currently running"
-    (world.repository / "drawing.py").write_text("BACKEND = 'TKAgg'\n")
     refuse = f"if BACKEND != 'Agg':\n    raise ImportError({message!r}.format(repr('TkAgg')))\n"
-    (world.repository / "train.py").write_text(f"from drawing import BACKEND\n{refuse}{TRAIN}")
-    commit(world.repository)
+    begins(world, f"from drawing import BACKEND\n{refuse}", {"drawing.py": "BACKEND = 'TKAgg'\n"})
     campaign = campaign_with(None, world)
     [repair] = campaign.repairs
     assert '+BACKEND = "Agg"' in repair.diff
@@ -305,11 +288,8 @@ def test_a_drawing_backend_that_needs_a_display_is_replaced(world: World) -> Non
 
 
 def test_modules_of_the_repository_are_found_wherever_they_lie(world: World) -> None:
-    for path, text in (("lib/my waves/rings.py", "from own_name.bits import square\n"), ("bits/square.py", "")):
-        (world.repository / path).parent.mkdir(parents=True)
-        (world.repository / path).write_text(text)
-    (world.repository / "train.py").write_text("import rings\n" + TRAIN)
-    commit(world.repository)
+    files = {"lib/my waves/rings.py": "from own_name.bits import square\n", "bits/square.py": ""}
+    begins(world, "import rings\n", files)
     world.llm = {}
     result = world.run(budget=1)
     for place in ("lib/my waves", "the top folder as own_name"):
@@ -322,11 +302,7 @@ def test_modules_of_the_repository_are_found_wherever_they_lie(world: World) -> 
 
 
 def test_a_module_of_the_repository_comes_before_a_package_of_its_name(world: World, tmp_path: Path) -> None:
-    (world.repository / "lib").mkdir()
-    (world.repository / "lib" / "waves.py").write_text("HIGH = 2\n")
-    (world.repository / "train.py").write_text("from waves import HIGH\n" + TRAIN)
-    (world.repository / "requirements.txt").write_text("waves\n")
-    commit(world.repository)
+    begins(world, "from waves import HIGH\n", {"lib/waves.py": "HIGH = 2\n", "requirements.txt": "waves\n"})
     campaign = campaign_with(Plugins(tmp_path / "sites"), world)
     assert "the command sets PYTHONPATH to include lib" in campaign.notes
 
@@ -347,11 +323,8 @@ def test_a_file_that_the_command_reads_is_not_made(world: World, tmp_path: Path)
 
 
 def test_an_extension_module_of_the_repository_is_built_first(world: World, tmp_path: Path) -> None:
-    (world.repository / "lib").mkdir()
     stands_for_a_compiler = "ext_modules = ['knots']\nopen('../knots.py', 'w').close()\n"
-    (world.repository / "lib" / "setup.py").write_text(stands_for_a_compiler)
-    (world.repository / "train.py").write_text("import knots\n" + TRAIN)
-    commit(world.repository)
+    begins(world, "import knots\n", {"lib/setup.py": stands_for_a_compiler})
     campaign = campaign_with(Plugins(tmp_path / "sites"), world)
     assert campaign.task.setup == "(cd lib && python setup.py build_ext --inplace)"
     [repair] = campaign.repairs
@@ -360,8 +333,7 @@ def test_an_extension_module_of_the_repository_is_built_first(world: World, tmp_
 
 
 def test_code_that_takes_the_cpu_by_itself_runs_without_the_option_for_it(world: World, tmp_path: Path) -> None:
-    (world.repository / "train.py").write_text("import sys\nassert '_xkg_no_gpu' not in sys.modules\n" + TRAIN)
-    commit(world.repository)
+    begins(world, "import sys\nassert '_xkg_no_gpu' not in sys.modules\n")
 
     class OnCpu(Plugins):
         def made(self, names: Set[str]) -> Environment:
@@ -370,6 +342,14 @@ def test_code_that_takes_the_cpu_by_itself_runs_without_the_option_for_it(world:
     campaign = campaign_with(OnCpu(tmp_path / "sites"), world)
     [note] = [note for note in campaign.notes if "CPU" in note]
     assert note.startswith("the code chooses the CPU itself; with --cpu, it ended with status 1: AssertionError")
+
+
+def begins(world: World, code: str, files: Mapping[str, str] | None = None, day: str | None = None) -> None:
+    """Commits a program that begins with this code, on this day, with other files."""
+    for path, text in {**(files or {}), "train.py": code + TRAIN}.items():
+        (world.repository / path).parent.mkdir(parents=True, exist_ok=True)
+        (world.repository / path).write_text(text)
+    commit(world.repository, day and f"{day}T12:00:00")
 
 
 def commit(folder: Path, day: str | None = None) -> None:
