@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,7 @@ class Maker:
 
     def make(
         self,
-        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        imports: Iterable[str] | Mapping[str, Sequence[str]],
         requirements: Sequence[str] = (),
         written: str | None = None,
         declared: Sequence[str] = (),
