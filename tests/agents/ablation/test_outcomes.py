@@ -102,6 +102,13 @@ def test_a_task_that_says_too_little_is_refused(flags: dict[str, object], what: 
         read_task(None, flags)
 
 
+def test_metrics_and_commands() -> None:
+    flags = {"setup": "python make.py", "run": "python train.py --seed {seed}", "metrics": ["log.csv:val:min"]}
+    task = read_task(None, {"repo": ".", **flags})
+    assert (task.metric.source, task.metric.path, task.metric.key) == ("csv", "log.csv", "val")
+    assert task.command(7) == "python make.py && python train.py --seed 7"
+
+
 def test_a_metric_that_no_candidate_moves_is_warned_of() -> None:
     same = [outcome(name, 2.0).model_copy(update={"effect": effect([2.0, 2.0], [2.0])}) for name in "abc"]
     assert "may be constant" in (constant_note(same) or "")

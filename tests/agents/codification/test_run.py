@@ -198,6 +198,16 @@ def test_edits_of_an_answer_that_is_not_accepted_stay_and_are_no_final_commit(wo
     assert [v.reason for v in world.workspace.versions] == ["starter code", "Edit train.py"]
 
 
+def test_edits_that_stay_are_told_when_the_answer_itself_is_refused(world: World) -> None:
+    (world.starter / "weights.bin").write_bytes(b"\xff\xfe")
+    unreadable = final(1, 1, "weights.bin")
+    unreadable["action_input"]["edits"] = [function("train", MOMENTUM)]
+    world.endpoint.answers = [parts(), unreadable, final()]
+    assert world.run().result == "A"
+    told = world.endpoint.requests[-1]["messages"][1]["content"]
+    assert "your edits stay: edited train.py: version 1" in told
+
+
 @pytest.mark.product("each place")
 @pytest.mark.parametrize(("start", "end"), [(1, 7), (3, 2), (1, 900)])
 def test_a_place_that_was_not_changed_is_no_place(world: World, start: int, end: int) -> None:

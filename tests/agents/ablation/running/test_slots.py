@@ -7,6 +7,20 @@ import pytest
 from xkg.agents.ablation.running.slots import Slots
 
 
+def test_a_filler_waits_for_all_else() -> None:
+    order: list[str] = []
+    gate = threading.Event()
+    with Slots(1) as slots:
+        first = slots.start(lambda: gate.wait(60))
+        slots.start(lambda: order.append("filler"), filler=True)
+        last = [slots.start(lambda name=name: order.append(name)) for name in ("a", "b")]  # type: ignore[misc]
+        gate.set()
+        assert first.result()
+        for each in last:
+            each.result()
+    assert order == ["a", "b", "filler"]
+
+
 def test_an_error_reaches_who_waits_and_the_rest_is_dropped() -> None:
     done: list[int] = []
 
