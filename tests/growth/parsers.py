@@ -147,14 +147,6 @@ def git_files(text: str) -> None:
             assert isinstance(found.origin, str)
 
 
-def licence(text: str) -> None:
-    spdx(text)
-
-
-def repository_links(text: str) -> None:
-    links_in(text)
-
-
 def edits(text: str) -> None:
     applied({"a.py": text}, [FileEdit(file="a.py", kind="function", target="f", text="def f():\n    pass\n")])
 
@@ -289,8 +281,8 @@ PARSERS: dict[str, Callable[[str], None]] = {
         **{name: partial(settings, name) for name in _SETTINGS},
         "package lines": package_lines,
         "git files": git_files,
-        "licence": licence,
-        "repository links": repository_links,
+        "licence": spdx,
+        "repository links": links_in,
         "edits": edits,
         "page": page,
         "bundle": bundle,

@@ -1,16 +1,12 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from xkg.agents.ablation.candidates import Candidate, Place, Replacement
 from xkg.agents.ablation.mutation import (
     MutationError,
     apply,
-    changed_lines,
     changed_places,
     joined,
     refusal,
-    unified_diff,
 )
 
 SOURCE = "import math\n\nRATE = 0.5\n\n\ndef loss(a, b):\n    return a + RATE * b\n"
@@ -32,12 +28,6 @@ def why(one: Candidate, protected: tuple[int, int] | None = None) -> str | None:
     before = {"train.py": SOURCE}
     places = [Place(path="train.py", start_line=protected[0], end_line=protected[1])] if protected else []
     return refusal(one, before, apply(one.replacements, before), places)
-
-
-def test_several_replacements_apply_at_their_old_places() -> None:
-    after = apply([replacing("0.5", "0.25"), replacing("RATE * b", "0.0 * (RATE * b)")], {"train.py": SOURCE})
-    assert "RATE = 0.25" in after["train.py"]
-    assert after["train.py"].endswith("return a + 0.0 * (RATE * b)\n")
 
 
 def test_what_does_not_stand_there_does_not_apply() -> None:
@@ -73,14 +63,6 @@ def test_a_useless_change_is_refused(one: Candidate, reason: str) -> None:
 
 def test_the_code_of_the_metric_is_not_changed() -> None:
     assert "computes the metric" in (why(candidate(replacing("RATE * b", "0.0 * (RATE * b)")), (6, 7)) or "")
-
-
-def test_a_diff_is_one_that_git_takes() -> None:
-    after = apply([replacing("0.5", "0.0")], {"train.py": SOURCE})
-    text = unified_diff({"train.py": SOURCE}, after)
-    assert text.startswith("--- a/train.py\n+++ b/train.py\n@@")
-    assert "-RATE = 0.5\n+RATE = 0.0\n" in text
-    assert changed_lines(SOURCE, after["train.py"]) == [(3, 3)]
 
 
 def test_equal_changes_have_equal_ids() -> None:
@@ -152,13 +134,3 @@ def test_what_is_only_removed_and_what_is_no_python_have_no_lines() -> None:
     [dead] = changed_places({"a.py": BEFORE}, {"a.py": BEFORE.replace("    return y\n", "    return y\n    y = 2\n")})
     assert not dead.lines
     assert not changed_places({"a.yaml": "a: 1\n"}, {"a.yaml": "a: 2\n"})
-
-
-@given(st.lists(st.sampled_from(BEFORE.splitlines()), max_size=12))
-def test_lines_are_of_the_changed_file(lines: list[str]) -> None:
-    after = "\n".join(lines)
-    try:
-        found = changed_places({"a.py": BEFORE}, {"a.py": after})
-    except SyntaxError:
-        return
-    assert all(1 <= line <= len(lines) for each in found for line in each.lines)

@@ -76,13 +76,6 @@ def test_equal_runs_say_what_they_may_have_missed(runs: int, missed: str) -> Non
     assert f"an effect in one run in five would be missed with a probability of {missed}" in said
 
 
-def test_one_run_beside_one_run_says_nothing_of_noise() -> None:
-    one = outcome("once", 3.0)
-    alone = one.model_copy(update={"effect": effect([1.0], [3.0])})
-    [found] = campaign(alone).importances()
-    assert verdict(found) == "one seed: noise unknown"
-
-
 def test_measurements_are_of_techniques_that_ran_alone() -> None:
     ran, lost = outcome("a", 2.0, 2.1), outcome("b")
     [one] = measurements(campaign(ran, lost))
@@ -113,14 +106,9 @@ def test_a_task_that_says_too_little_is_refused(flags: dict[str, object], what: 
 
 
 def test_metrics_and_commands() -> None:
-    task = read_task(
-        None,
-        {
-            "repo": ".", "setup": "python make.py", "run": "python train.py --seed {seed}",
-            "metrics": ["out/r.json:a.b:max", "log.csv:val:min", "acc ([0-9.]+):max"],
-        },
-    )  # fmt: skip
-    assert (task.metric.source, task.metric.path, task.metric.key) == ("json", "out/r.json", "a.b")
+    flags = {"setup": "python make.py", "run": "python train.py --seed {seed}", "metrics": ["log.csv:val:min"]}
+    task = read_task(None, {"repo": ".", **flags})
+    assert (task.metric.source, task.metric.path, task.metric.key) == ("csv", "log.csv", "val")
     assert task.command(7) == "python make.py && python train.py --seed 7"
 
 

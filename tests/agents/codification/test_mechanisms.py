@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.codification.runs import World, edit, parts, replace, step
+from tests.agents.codification.runs import World, parts, step
 from xkg.agents.codification.protected import settings
 from xkg.agents.codification.task import read_method, read_task
 from xkg.build.parsing.parsers import Parsers
@@ -29,14 +29,6 @@ def test_no_action_is_taken_twice_in_a_row(world: World) -> None:
     world.endpoint.answers = [parts(), step("list_files"), step("list_files"), step("code_diff"), step("list_files")]
     world.run(steps=3)
     assert world.asked("exactly the last action") == 1
-
-
-def test_edits_are_undone_one_after_the_other(world: World) -> None:
-    one, two = edit(replace("0.05", "0.04"), reason="one"), edit(replace("0.04", "0.03"), reason="two")
-    world.endpoint.answers = [parts(), one, two, step("undo_edit"), step("undo_edit")]
-    world.run(steps=4)
-    assert [v.reason for v in world.workspace.versions][3:] == ["Undo: two", "Undo: one"]
-    assert world.workspace.changed() == []
 
 
 def test_files_that_are_not_shown_are_named(world: World) -> None:
@@ -64,7 +56,7 @@ def test_the_cascade_goes_from_the_usual_model_to_the_expert(world: World) -> No
     result = world.run(steps=2, tries=3, expert_calls=1)
     assert asked == ["base", *["base"] * 3, *["strong"] * 4, "expert", *["base"] * 3, *["strong"] * 4]
     assert result.expert_calls == 1
-    assert result.stopped is not None  # the expert could no longer be asked a second time
+    assert "no usable answer" in str(result.stopped)  # the second time the expert could not be asked any more
 
 
 def test_the_middle_of_a_long_observation_is_cut(world: World) -> None:

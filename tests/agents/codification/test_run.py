@@ -390,15 +390,6 @@ def test_a_starter_that_does_not_run_is_said_first(world: World) -> None:
         world.run()
 
 
-def test_a_model_that_answers_nonsense_forever_ends_the_run_in_one_line(world: World) -> None:
-    world.endpoint.answers = [parts(), *["nonsense"] * 30]
-    result = world.run(tries=3, expert_calls=3)
-    assert result.result == "D"
-    assert result.stopped is not None
-    assert "no usable answer after 8 attempts" in result.stopped
-    assert "\n" not in result.stopped
-
-
 def test_one_call_and_the_fixed_path_are_judged_alike(world: World, tmp_path: Path) -> None:
     all_at_once = final()
     all_at_once["action_input"] |= {"edits": [function("train", MOMENTUM)], "text": "Keep a velocity"}

@@ -50,6 +50,13 @@ def service(folder: Path, url: str | None = None) -> Service:
     return Service(Settings(kg=folder, llm=llm, embedding=EmbeddingSettings(threads=1)))
 
 
+def planned(folder: Path, paper: str = BREAD, k: int = 5, url: str | None = None) -> AblationPlan:
+    kg = service(folder, url)
+    plan = plan_ablations(kg, paper, k)
+    kg.close()
+    return plan
+
+
 def test_a_measure_is_a_table_that_names_the_component(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = "\\begin{tabular}{lc}\nwithout crust steaming & 1.2 \\\\\n\\end{tabular}"
     text = f"# Results\n\nTable 2. Volume of the loaf (l). Means of five.\n{rows}\n\nTable 3. Ovens that were used.\n"
@@ -57,9 +64,7 @@ def test_a_measure_is_a_table_that_names_the_component(graph: Path, monkeypatch:
     text += f"\nTable 4. Examples of crust steaming.\n{examples}\n"
     document = Document.model_construct(text=text, asides=())
     monkeypatch.setattr("xkg.build.parsed_papers.parsed_paper", lambda *_: document)
-    kg = service(graph)
-    plan = plan_ablations(kg, BREAD)
-    kg.close()
+    plan = planned(graph)
     assert {a.component: a.metrics for a in plan.ablations} == {
         STEAM: ("Table 2. Volume of the loaf (l). Means of five.",),
         f"{BREAD}#baking/score": (),
@@ -67,9 +72,7 @@ def test_a_measure_is_a_table_that_names_the_component(graph: Path, monkeypatch:
 
 
 def test_without_a_model_the_plan_comes_from_the_graph_and_says_so(graph: Path) -> None:
-    kg = service(graph)
-    plan = plan_ablations(kg, "Bread Ovens: a Study of Crust")
-    kg.close()
+    plan = planned(graph, "Bread Ovens: a Study of Crust")
     assert plan.paper == BREAD
     assert "from the graph alone" in plan.planned_by
     assert [a.component for a in plan.ablations] == [STEAM, f"{BREAD}#baking/score"]
@@ -82,10 +85,7 @@ def test_without_a_model_the_plan_comes_from_the_graph_and_says_so(graph: Path) 
 
 def test_a_model_plans_with_what_the_graph_knows_and_is_paid_once(graph_copy: Path) -> None:
     with ScriptedEndpoint([{"ablations": [NO_STEAM, LONGER]}]) as endpoint:
-        kg = service(graph_copy, endpoint.url)
-        plan = plan_ablations(kg, BREAD, 2)
-        again = plan_ablations(kg, BREAD, 2)
-        kg.close()
+        plan, again = (planned(graph_copy, k=2, url=endpoint.url) for _ in range(2))
         assert len(endpoint.requests) == 1
         prompt = asked(endpoint.requests[0])
     assert plan == again
@@ -112,9 +112,7 @@ def test_a_wrong_plan_is_asked_for_again_with_what_is_wrong(
     graph_copy: Path, wrong: list[dict[str, Any]], complaint: str
 ) -> None:
     with ScriptedEndpoint([{"ablations": wrong}, {"ablations": [NO_STEAM]}]) as endpoint:
-        kg = service(graph_copy, endpoint.url)
-        plan = plan_ablations(kg, BREAD, 2)
-        kg.close()
+        plan = planned(graph_copy, k=2, url=endpoint.url)
         assert complaint in asked(endpoint.requests[1])
     assert [a.name for a in plan.ablations] == [NO_STEAM["name"]]
 
@@ -122,9 +120,7 @@ def test_a_wrong_plan_is_asked_for_again_with_what_is_wrong(
 @pytest.mark.parametrize("answer", [status(401), {"ablations": []}])
 def test_where_the_model_fails_the_graph_plans_and_the_reason_is_said(graph_copy: Path, answer: Answer) -> None:
     with ScriptedEndpoint(lambda _: answer) as endpoint:
-        kg = service(graph_copy, endpoint.url)
-        plan = plan_ablations(kg, BREAD)
-        kg.close()
+        plan = planned(graph_copy, url=endpoint.url)
     assert plan.planned_by.startswith("from the graph alone, without a language model: ")
     assert plan.ablations[0].component == STEAM
 

@@ -7,7 +7,6 @@ import pytest
 
 from xkg.agents.workspace.command import Commands, packages_for, with_counts
 from xkg.agents.workspace.metric import Metric
-from xkg.agents.workspace.mounted_packages import importable
 from xkg.agents.workspace.outline import outline
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.run_hints import hint
@@ -326,14 +325,6 @@ def test_nothing_runs_uncontained_where_a_container_engine_is_the_sandbox(worksp
     commands = Commands(ContainerRunner(), Environment(site=None, hash=""), Limits(seconds=60))
     with pytest.raises(SandboxUnavailableError, match="bubblewrap or Landlock"):
         commands.run(workspace, "python train.py")
-
-
-def test_modules_of_a_folder_that_is_given_are_not_installed(tmp_path: Path) -> None:
-    """The files belong to a submodule, which is not a package. A package index may contain the same name."""
-    (tmp_path / "lib").mkdir()
-    (tmp_path / "lib" / "mod.py").touch()
-    (tmp_path / "pictures").mkdir()
-    assert importable({"lib": tmp_path / "lib", "datasets": tmp_path / "pictures"}) == {"lib"}
 
 
 FAKE_TORCH = """

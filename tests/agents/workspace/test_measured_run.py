@@ -99,9 +99,9 @@ def one(found, labels): return 1.0
 """
 
 
-def hostile(means: Sequence[str], end: str = "") -> str:
+def hostile(means: Sequence[str]) -> str:
     tried = [f"try:\n{textwrap.indent(each, '    ')}\nexcept Exception: pass\n" for each in means]
-    return HEAD + "".join(tried) + "def predict(x):\n    return x\n" + end
+    return HEAD + "".join(tried) + "def predict(x):\n    return x\n"
 
 
 @pytest.fixture
@@ -162,14 +162,6 @@ def test_landlock_measures_apart_too(world: Workspace, reader: SourceReader) -> 
     commands = Commands(runner, Environment(site=None, hash=""), Limits(seconds=60, disk_mb=64))
     result, _ = run(world, commands, reader)
     assert (value(result, reader), result.apart) == (HONEST, True)
-
-
-def test_a_claimed_metric_is_held_against_measurement(
-    world: Workspace, commands: Commands, reader: SourceReader
-) -> None:
-    world.edit({"model.py": hostile((), "print('accuracy: 0.1')\nimport metrics\nmetrics.accuracy = one\n")}, "claim")
-    result, origin = run(world, commands, reader)
-    assert "the run itself reported 1, and its evaluation measured 0.75" in remarks(result, METRIC, reader, origin)
 
 
 def test_the_metric_s_file_is_not_the_run_s(world: Workspace, commands: Commands, reader: SourceReader) -> None:

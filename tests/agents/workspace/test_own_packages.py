@@ -2,7 +2,6 @@ import pytest
 
 from xkg.agents.workspace.own_packages import (
     build_of_extension,
-    folder_called,
     folder_of_module,
     folder_that_defines,
     own_metadata,
@@ -44,26 +43,6 @@ def test_package_roots(paths: list[str], roots: tuple[str, ...]) -> None:
 def test_the_folder_in_which_a_module_is_found(module: str, folder: str | None) -> None:
     paths = ["src/waves/core.py", "src/waves/helpers.py", "tools/make/a.py", "a/rings.py", "b/rings/x.py", "train.py"]
     assert folder_of_module(module, [*paths, "data/a.csv", "old/src/waves/core.py"]) == folder
-
-
-@pytest.mark.parametrize(
-    ("name", "folder"),
-    [
-        ("own_name", ""),  # the clone's folder has the same name
-        ("kit", "code"),
-        ("torch", None),
-        ("mixed", None),  # only one of two modules exists
-    ],
-)
-def test_the_folder_that_a_repository_imports_by_another_name(name: str, folder: str | None) -> None:
-    texts = {
-        "train.py": "from own_name.models.net import Net\nimport own_name.data as data\nimport torch.nn.functional\n",
-        "data.py": "from mixed.data import a\nfrom mixed.gone import b\n",
-        "models/net.py": "import kit.speed\n    from kit.weights import w\n",
-        "code/speed.py": "",
-        "code/weights.py": "",
-    }
-    assert folder_called(name, texts) == folder
 
 
 def test_the_folder_of_a_module_in_whose_place_a_package_was_found() -> None:

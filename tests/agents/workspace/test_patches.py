@@ -79,15 +79,6 @@ def test_changed_lines_are_those_that_a_patch_adds(old: list[bytes], new: list[b
     assert len(added) == len(lines)
 
 
-def test_a_change_is_shown_with_three_lines_around_it() -> None:
-    old = b"".join(b"%d\n" % number for number in range(1, 11))
-    assert patch({"a": TreeFile(old)}, {"a": TreeFile(old.replace(b"5\n", b"five"))}).decode() == (
-        "diff --git a/a b/a\n"
-        "index f00c965d8307308469e537302baa73048488f162..3fba73f9e788747c3ac974c8cf3c1d66a9c2bb22 100644\n"
-        "--- a/a\n+++ b/a\n@@ -2,8 +2,7 @@\n 2\n 3\n 4\n-5\n-6\n+five6\n 7\n 8\n 9\n"
-    )
-
-
 def test_text_made_to_take_long_is_still_compared() -> None:
     lines = [b"%d\n" % number for number in range(5_000)]
     swapped = [line for at in range(0, len(lines), 2) for line in (lines[at + 1], lines[at])]

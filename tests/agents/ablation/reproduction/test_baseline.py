@@ -3,7 +3,7 @@ import pytest
 from xkg.agents.ablation.candidates import LeftOut, Place
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.outcomes import RunOutcome
-from xkg.agents.ablation.reproduction.baseline import baseline_of, noise_note, notes_on, seeds_needed
+from xkg.agents.ablation.reproduction.baseline import baseline_of, noise_note, seeds_needed
 from xkg.agents.ablation.space.exclusions import LENGTH
 from xkg.agents.ablation.task import Task
 from xkg.errors import BaselineError
@@ -13,12 +13,6 @@ TASK = Task(repo=".", run="python train.py", metrics=("loss: ([0-9.]+):min",))
 
 def runs(*values: float) -> list[RunOutcome]:
     return [RunOutcome(seed=seed, command="c", values=(value,), seconds=1.0) for seed, value in enumerate(values)]
-
-
-def test_equal_runs_of_one_seed_are_no_noise_that_is_known() -> None:
-    baseline = baseline_of(TASK, runs(1.0, 1.0, 1.0), {}, unknown="a.py:1: seeded by hand")
-    assert (baseline.exact, baseline.noise, baseline.one_seed) == (False, None, "a.py:1: seeded by hand")
-    assert any("noise unknown: a.py:1" in note for note in notes_on(TASK, baseline))
 
 
 def test_equal_runs_of_other_seeds_repeat_exactly_and_different_ones_have_a_noise() -> None:

@@ -41,18 +41,14 @@ def test_any_bytes_are_judged(content: bytes, name: str) -> None:
         ("model.pt", POINTER, "Git LFS pointer"),
         ("model.npz", b"<html>not found</html>", "not an archive"),
         ("model.npz", b"", "empty"),
+        ("model.npz", arrays(), "None"),
+        ("model.pkl", b"\x80.", "None"),
+        ("notes.txt", b"", "None"),
+        ("data.csv", b"a,b\n1,2\n", "None"),
     ],
 )
 def test_what_is_wrong_is_said(name: str, content: bytes, why: str) -> None:
     assert why in str(seen(name, content))
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("model.npz", arrays()), ("model.pkl", b"\x80."), ("notes.txt", b""), ("data.csv", b"a,b\n1,2\n")],
-)
-def test_whole_files_are_not_named(name: str, content: bytes) -> None:
-    assert seen(name, content) is None
 
 
 def test_files_of_the_tree_and_of_the_data(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,24 +13,11 @@ from tests.agents.ablation.model_world import (
     once,
     replace,
     section,
-    usual,
 )
-from tests.agents.workspace.recorded_commands import RecordedCommands
-from xkg.agents.ablation.running import bench
 from xkg.commands.ablate import read_campaign
 from xkg.config import LlmSettings
 from xkg.errors import InputError
 from xkg.llm.costs import costs
-
-
-@pytest.fixture
-def world(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_commands: type[RecordedCommands]
-) -> Iterator[World]:
-    monkeypatch.setattr(bench, "Commands", recorded_commands)
-    made = World(tmp_path, monkeypatch)
-    with made.endpoint:
-        yield made
 
 
 def test_a_campaign_from_the_plan_to_the_words_of_the_report(world: World) -> None:
@@ -174,7 +159,6 @@ def test_without_a_model_what_to_run_must_be_said(world: World) -> None:
 
 def test_answers_that_are_never_usable_are_noted(world: World) -> None:
     world.answers["hypotheses"] = lambda _: "no JSON"
-    world.answers["candidates"] = lambda body: usual(body)
     result = world.run(budget=1)
     assert any("no usable answer" in note for note in result.notes)
     assert result.candidates == 1

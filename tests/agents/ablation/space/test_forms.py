@@ -61,19 +61,3 @@ def test_a_call_that_keeps_the_form_is_offered(call: str) -> None:
 )  # fmt: skip
 def test_a_call_that_makes_another_form_or_keeps_a_state_is_not(call: str) -> None:
     assert not offered(call)
-
-
-@pytest.mark.parametrize(("layer", "left_out"), [("Dropout(0.5)", True), ("Linear(8, 3)", False), ("ReLU()", False)])
-def test_a_layer_with_a_rate_is_left_out_and_an_activation_is_not(layer: str, left_out: bool) -> None:
-    text = f"class Net:\n    def __init__(self):\n        self.f = {layer}\n\n    def go(self, x):\n"
-    text += f"        x = self.f(x)\n        return x\n\n\nmodel.add({layer})\n"
-    source = PythonSource("a.py", text)
-    what = [site.what for site in sites(source, own_steps([source]))]
-    assert what == (["the call", "the part"] if left_out else [])
-
-
-@pytest.mark.parametrize(("change", "left_out"), [("z[z < 0] = 0", False), ("z[0] = np.random.rand()", True)])
-def test_what_a_function_changes_in_place_is_a_stage_if_it_draws(change: str, left_out: bool) -> None:
-    text = f"import numpy as np\n\n\ndef f(z):\n    {change}\n    return z\n\n\ny = f(x)\n"
-    source = PythonSource("a.py", text)
-    assert bool([*sites(source, own_steps([source]))]) is left_out

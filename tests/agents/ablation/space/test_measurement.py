@@ -68,13 +68,6 @@ def test_a_printed_value_that_is_updated_after_training_is_followed() -> None:
     assert changed_values([before], [after], METRIC) == ("a.py::play",)
 
 
-def test_a_list_that_only_the_printed_value_reads_is_followed_as_a_loop_that_appends() -> None:
-    code = "def once(seed):\n    return {} * seed\n"
-    code += "found = [once(n) for n in range(3)]\nprint('average:', sum(found) / 3)\n"
-    before, after = (PythonSource("a.py", code.format(factor)) for factor in (1, 2))
-    assert changed_values([before], [after], METRIC) == ("a.py::once",)
-
-
 ERROR = Metric.parse(r"error: ([-\d.]+):min")
 SIMULATED = """
 def simulate(count):

@@ -96,9 +96,3 @@ def test_options_that_the_command_gives_are_changed_in_the_command() -> None:
 def test_an_option_that_the_command_gives_a_seed_or_text_is_left_out() -> None:
     space = space_of(OPTIONS, "python train.py --lr {seed}")
     assert ("lr", "set by the command") in {(left.name, left.reason) for left in space.left_out}
-
-
-def test_an_alternative_of_the_same_signature_comes_before_numbers() -> None:
-    two = "def a(x, h):\n    return x\n\n\ndef b(x, h):\n    return h\n\n\n"
-    text = f"{two}def main():\n    rate = 0.5\n    return a(rate, 2)\n"
-    assert space_of(text).candidates[0].value == "b"
