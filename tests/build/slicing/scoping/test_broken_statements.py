@@ -16,7 +16,6 @@ BEFORE, AFTER = "import waves\n\n", "\n@waves.fast\ndef sound(x):\n    return x\
         "def f(x):\n    y = dict(a=1\n    b=2)\n",
         "def f(x):\n    y = [1,\n",  # never closed
         "class A:\n    def f(self):\n",  # no body
-        "def f(x):\n",
         "def f(x):\n      y = 1\n    return y\n",
         "if waves.old:\n    print waves\nelse:\n    print(1)\n",
         'def f(x):\n    """no end\n    return x\n',
