@@ -1,6 +1,7 @@
 """Parses repositories from texts keyed by path, without files on disk."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
@@ -16,6 +17,13 @@ def codebase_of(files: Mapping[str, str], identity: str = MADE, commit: str | No
 
     entries = tuple(File(path, "file", len(text.encode())) for path, text in sorted(files.items()))
     return parse_repository(Checkout(Repository(id=identity, url="", commit=commit), entries, (), read))
+
+
+def run(source: str, **names: Any) -> dict[str, Any]:
+    """The names of a module after it ran."""
+    namespace = {"__name__": "made", "__file__": "made.py", **names}
+    exec(compile(source, "made.py", "exec", dont_inherit=True), namespace)
+    return namespace
 
 
 def symbol(name: str) -> str:

@@ -22,37 +22,6 @@ def checked(source: str, environment: Environment = NOTHING, *, contained: bool 
     return code, evidence
 
 
-def test_imported_is_really_imported_and_the_evidence_is_whole() -> None:
-    code, evidence = checked("import os\nprint('pid', os.getpid(), __name__)\n")
-    assert code.level is Level.IMPORTED
-    assert (evidence.runner, evidence.environment, evidence.exit_code) == ("bubblewrap", NOTHING.hash, 0)
-    assert evidence.output_end.startswith("pid ")
-    assert evidence.output_end.endswith(" implementation")
-    assert evidence.seconds is not None
-    assert evidence.peak_memory_mb is not None
-    assert evidence.command
-    assert evidence.reason == "there is no test"
-
-
-def test_imported_with_the_packages_of_its_environment(tmp_path: Path) -> None:
-    (tmp_path / "site").mkdir(mode=0o755)
-    tmp_path.chmod(0o755)
-    (tmp_path / "site/lent.py").write_text("value = 3\n")
-    environment = Environment(site=tmp_path / "site", hash="ab" * 8, packages=("lent==1",))
-    assert checked("import lent\nassert lent.value == 3\n", environment)[0].level is Level.IMPORTED
-    assert checked("import lent\n")[0].level is Level.PARSED
-
-
-def test_code_that_fails_by_its_own_fault_stays_parsed_with_the_reason() -> None:
-    code, evidence = checked("import json\ntable = json.loads('{')\n")
-    assert code.level is Level.PARSED
-    assert evidence.reason is not None
-    assert evidence.reason.startswith("json.decoder.JSONDecodeError: Expecting property name")
-    assert evidence.missing == ()
-    assert evidence.exit_code == 1
-    assert "Traceback" in evidence.output_end
-
-
 @pytest.mark.parametrize(
     ("source", "blamed"),
     [
@@ -79,14 +48,6 @@ def test_a_package_that_does_not_import_is_missing(tmp_path: Path, source: str, 
     assert evidence.reason
     assert "\n" not in evidence.reason
     assert all(name in evidence.reason for name in blamed)
-
-
-def test_code_that_does_not_parse_is_none_and_is_not_run() -> None:
-    code, evidence = checked("def broken(:\n")
-    assert code.level is Level.NONE
-    assert evidence.runner is None
-    assert evidence.reason is not None
-    assert evidence.reason.startswith("does not parse")
 
 
 def test_without_a_sandbox_nothing_is_run_and_the_evidence_says_so(tmp_path: Path) -> None:

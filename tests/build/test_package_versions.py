@@ -80,15 +80,6 @@ def checked(fake: Fake, *sources: str, lines: Sequence[str] = ("flax==0.7",), da
     return check_with_packages(nodes, fake, Limits(), fake.make, lines, day)
 
 
-def test_what_imports_at_once_is_not_tried_again() -> None:
-    fake = Fake("")
-    result = checked(fake)
-    assert [node.level for node in result.code] == [Level.IMPORTED]
-    assert fake.asked == [(["flax"], ["flax==0.7"], DAY)]
-    assert result.notes == ("told by the maker",)
-    assert result.final
-
-
 @pytest.mark.parametrize("failure", [IN_PACKAGE, IN_DECORATOR])
 def test_a_package_that_fails_is_tried_in_other_versions(failure: str) -> None:
     fake = Fake(failure, "")

@@ -124,15 +124,6 @@ def test_the_example_from_its_paper_to_imported_code(built_once: tuple[Path, Bui
             assert any(symbols[derivation.symbol].path in line for line in lines)  # each part says where it came from
 
 
-def test_every_excerpt_is_a_place_in_the_paper_s_own_files(built_once: tuple[Path, Built]) -> None:
-    excerpts = [e for t in built_once[1].bundle.techniques for e in t.excerpts]
-    assert excerpts
-    for excerpt in excerpts:
-        assert excerpt.path is not None
-        assert excerpt.line is not None
-        assert excerpt.line <= len((PAPER.parent / excerpt.path).read_text().splitlines())
-
-
 def test_an_unchanged_rerun_repeats_nothing_and_is_equal(built_once: tuple[Path, Built], build: Build) -> None:
     kg, first = built_once
     environments = Lent()
@@ -267,15 +258,6 @@ def test_a_supplement_without_a_title_of_its_own_needs_an_id(build: Build, tmp_p
     paper.write_text(f"# {title}\n\n## 1 Method\n\n### 1.1 Ripple Gate\n\nThe ripple gate is a module.\n")
     with pytest.raises(InputError, match=r"supp\.md: .* is not a paper title; pass --id"):
         build(paper, None)
-
-
-@pytest.mark.parametrize("repository", ["nowhere", "empty"])
-def test_a_repository_that_cannot_be_used_is_one_line(build: Build, tmp_path: Path, repository: str) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "empty/notes.txt").write_text("no code here")
-    with pytest.raises(InputError) as caught:
-        build(repository=str(tmp_path / repository))
-    assert "\n" not in str(caught.value)
 
 
 def test_levels_are_counted_highest_first() -> None:

@@ -6,8 +6,6 @@ from xkg.build.prune import prune
 from xkg.build.techniques.tree import DOUBT
 from xkg.model import Code, Evidence, Fault, Fidelity, Level, Technique
 
-Tree = list[Technique]
-
 
 def technique(path: str) -> Technique:
     above = path.rpartition("/")[0]
@@ -40,10 +38,6 @@ def test_code_at_the_level_shows_its_technique_and_all_above_it() -> None:
     assert {t.hidden for t in pruned if t.hidden} == {"no code for it was found in the repository"}
 
 
-def test_what_is_below_shows_nothing_below_it() -> None:
-    assert visible(prune(TREE, [code("a", Level.EXECUTED)], None, needs_code=True)) == ["a"]
-
-
 def test_without_a_model_neither_missing_nor_failing_code_hides_a_technique() -> None:
     pruned = prune(TREE, [cut_out("e", Level.NONE, "KeyError: 'x'")], None)
     assert visible(pruned) == [t.name for t in TREE]
@@ -55,12 +49,6 @@ def test_what_is_doubtful_as_a_technique_stays_hidden_with_or_without_code(found
     doubtful = [t.model_copy(update={"hidden": DOUBT}) if t.name == "e" else t for t in TREE]
     for pruned in (prune(doubtful, found, None), prune(prune(doubtful, found, Level.PARSED), found, None)):
         assert pruned[-1].hidden == DOUBT
-
-
-def test_an_import_that_fails_by_its_own_fault_is_hidden_with_the_reason() -> None:
-    failed = code("e", Level.PARSED, reason="KeyError: 'x'")
-    (reason,) = [t.hidden for t in prune(TREE, [failed], None) if t.name == "e"]
-    assert reason == "its code is at 'parsed', below 'executed': KeyError: 'x'"
 
 
 def test_an_unavailable_package_hides_only_with_a_required_level() -> None:

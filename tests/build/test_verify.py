@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.guided.quick_runner import QuickRunner
+from tests.sandbox.evidence.test_levels import OF_WHOLE, PART, WHOLE
 from xkg.build.verify import NodeResult, apply, environments_for, forget, newer_evidence, verify
 from xkg.model import Code, Evidence, Fault, Fidelity, Level, Paper, PaperBundle, Repository, Technique, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
@@ -126,17 +127,6 @@ def test_what_is_not_settled_keeps_its_level_and_says_so(tmp_path: Path) -> None
         assert len(stalled.ran) == 2, "what was not settled is tried again"
 
 
-def test_results_are_put_where_they_belong() -> None:
-    paper = bundle("p", "x = 1\n", "y = 1\n")
-    first, second = paper.code
-    evidence = Evidence(level=Level.EXECUTED, reason="asserts nothing")
-    proven = apply(paper, {first.id: evidence}, None)
-    assert (proven.code[0].level, proven.code[0].evidence) == (Level.EXECUTED, (evidence,))
-    assert proven.code[1] == second
-    assert proven.techniques == paper.techniques, "what was imported is never pruned"
-    assert apply(paper, {}, None) == paper
-
-
 def test_what_a_verification_found_outlives_a_build_of_the_same_code() -> None:
     built = bundle("p", "x = 1\n", "y = 1\n")
     early = Evidence(level=Level.IMPORTED, checked_at="2026-01-01T00:00:00+00:00")
@@ -252,30 +242,7 @@ def test_faithful_code_whose_test_still_proves_it_stays_faithful(tmp_path: Path)
     assert again(met, "from implementation import double\n\nassert double(3) == 7\n").level is Level.IMPORTED
 
 
-PART = """\
-def clipped(values, bound=3.0):
-    kept = []
-    for value in values:
-        if value > bound:
-            value = bound
-        if value < -2 * bound:
-            value = -2 * bound
-        kept.append(value)
-    return kept
-"""
-WHOLE = f"""\
-{PART}
-
-def filtered(values, rate=0.25):
-    level = 0.5
-    levels = []
-    for value in clipped(values):
-        level = level + rate * (value - level)
-        levels.append(level)
-    return levels
-"""
 OF_PART = "assert clipped([9.5, -8.5, 1.5, 3.0]) == [3.0, -6.0, 1.5, 3.0]\nassert clipped([-5.5], 2.5) == [-5.0]\n"
-OF_WHOLE = "assert filtered([2.5, 8.5], rate=0.5) == [1.5, 2.25]\nassert filtered([0.5, 4.5])[1] == 1.125\n"
 
 
 @pytest.mark.parametrize("jobs", [1, 3])

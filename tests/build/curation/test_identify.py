@@ -80,14 +80,6 @@ def test_what_is_not_found_says_what_came_nearest() -> None:
     assert "cannot be separated" in found(Reference(title=None, text="?"), WAVE)[1]
 
 
-def test_an_index_that_is_down_leaves_the_others() -> None:
-    notes: list[str] = []
-    reference = Reference(title="Wave transport", arxiv_id="2001.00001")
-    [identified] = identify([reference], [Shelf(down=True), Shelf(WAVE)], notes.append)
-    assert identified.paper == WAVE
-    assert notes == ["Shelf was not searched for all references: the shelf cannot be reached; try later"]
-
-
 @pytest.mark.parametrize(
     ("first", "second", "least", "most"),
     [
@@ -97,7 +89,6 @@ def test_an_index_that_is_down_leaves_the_others() -> None:
         ("A Kučera equation", "A Kucera equation", 1.0, 1.0),
         ("Deep learning", "Deep learning for fish", 0.6, 0.8),
         ("Deep learning", "Shallow water", 0.0, 0.0),
-        ("", "x", 0.0, 0.0),
     ],
 )
 def test_the_similarity_of_titles(first: str, second: str, least: float, most: float) -> None:

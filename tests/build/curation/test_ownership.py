@@ -43,13 +43,6 @@ def test_not_its_own(repository: RepositoryFacts, because: str) -> None:
     assert because in " ".join(verdict.evidence)
 
 
-def test_a_good_implementation_by_others_stays_open() -> None:
-    verdict = judge(
-        facts(f"# Kernels in PyTorch\nImplementation of Moon Kernels, arxiv.org/abs/1905.00002\n{CITE}"), PAPER
-    )
-    assert verdict.official is not True
-
-
 def test_the_paper_s_own_words_count_most() -> None:
     verdict = judge(facts("no words"), PAPER, "own")
     assert verdict.official is True

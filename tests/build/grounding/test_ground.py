@@ -13,7 +13,6 @@ from tests.build.codebases import codebase_of
 from xkg.build.code.codebase import Codebase, Module
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import PLACES, Grounding, ground
-from xkg.build.grounding.index.symbol_index import SymbolIndex, rendering
 from xkg.build.grounding.query import technique_queries
 from xkg.build.paper.document import Document, Equation, Section
 from xkg.build.repositories.checkout import fetch_repository
@@ -44,10 +43,8 @@ PRUNING = technique("Slot pruning", "Drop the slots that were not read for longe
 COMPONENTS = [MEMORY, GATE, CONTRAST, INITIALIZATION, PRUNING]
 FOREIGN = [
     technique("Proximal policy optimization", "A clipped surrogate objective for policy gradients in environments."),
-    technique("Byte pair encoding", "Merge the most frequent pair of adjacent tokens into a subword vocabulary."),
     technique("Rotary position embedding", "Rotate queries and keys of attention heads by their token positions."),
     technique("Federated averaging", "Clients train on local data and a server averages their model parameters."),
-    technique("Graph convolution", "Aggregate the features of neighbouring nodes with a normalised adjacency matrix."),
 ]
 
 
@@ -97,7 +94,7 @@ def test_what_the_repository_does_not_hold_is_weak(codebase: Codebase, embedder:
     assert not found.primaries
     assert not found.certain
     assert len(found.doubtful) <= 1
-    assert {place.confidence for place in found.of(FOREIGN[3].id)} == {"weak"}
+    assert {place.confidence for place in found.of(FOREIGN[2].id)} == {"weak"}
     assert not found.of(f"{TERN.id}/…"), "no word and no meaning of it fits"
 
 
@@ -257,24 +254,6 @@ def test_a_symbol_called_what_the_technique_is_called_comes_before_longer_names(
     assert ground([wanted], codebase, embedder).of(wanted.id)[0].symbol.endswith("::tern")
 
 
-def test_what_the_technique_names_is_among_the_first_beside_who_uses_it(embedder: Embedder) -> None:
-    losses = (
-        "class AdversarialObjective:\n"
-        '    """Real and fake logits of the model, with a margin, as the discriminator sees them."""\n\n'
-        "    def run(self, real_logits, fake_logits, margin=1.0):\n"
-        "        # the discriminator on real and fake logits\n"
-        "        objective = hinge_d_loss(real_logits, fake_logits)\n"
-        "        return objective\n\n\n"
-        "def hinge_d_loss(real, fake):\n    return relu(1.0 - real) + relu(1.0 + fake)\n\n\n"
-        + "".join(f"def read_{i}(path):\n    return open(path, {i})\n\n\n" for i in range(6))
-    )
-    wanted = technique(
-        "Hinge loss of the discriminator", "The discriminator is trained with a margin on real and fake logits.", None
-    )
-    places = ground([wanted], codebase_of({"losses.py": losses}), embedder).of(wanted.id)
-    assert "hinge_d_loss" in [location.symbol.rpartition("::")[2] for location in places][:2]
-
-
 def test_names_in_equations_beside_the_definition_count() -> None:
     paper = Document(
         format="latex",
@@ -358,12 +337,3 @@ def test_a_large_repository_is_embedded_only_where_words_reach(embedder: Embedde
     found = ground([wanted], codebase, Counting())
     assert [location.symbol.rpartition("::")[2] for location in found.of(wanted.id)][:1] == ["rbf"]
     assert len(embedded) < 20
-
-
-def test_a_rendering_is_short_and_leads_with_the_name(codebase: Codebase) -> None:
-    index = SymbolIndex(codebase)
-    for entry in index.entries.values():
-        assert 0 < len(rendering(entry).split()) <= 45
-    entry = next(e for e in index.entries.values() if e.id.endswith("::EchoMemory.read"))
-    assert rendering(entry).startswith("echo memory read")
-    assert "softmax" in rendering(entry)

@@ -173,18 +173,9 @@ def large(files: int, folder: str) -> list[Symbol]:
         path = f"{folder}/m{n}.py"
         sketch = "".join(source.choice("0123456789abcdef") for _ in range(64))
         for name in ("", "main", "Config", f"train{n}"):
-            found.append(
-                Symbol(
-                    id=symbol_id("local:big@1", path, name),
-                    repository="local:big@1",
-                    path=path,
-                    qualified_name=name,
-                    kind="function" if name else "module",
-                    start_line=1,
-                    end_line=20,
-                    fingerprint=sketch,
-                )
-            )
+            place = {"path": path, "qualified_name": name, "kind": "function" if name else "module"}
+            known = {"id": symbol_id("local:big@1", path, name), "repository": "local:big@1", "fingerprint": sketch}
+            found.append(SYMBOLS[0].model_copy(update={**place, **known}))
     return found
 
 
@@ -207,12 +198,7 @@ def test_few_files_are_compared_however_many_there_are(monkeypatch: pytest.Monke
     for files in (100, 400):
         compared.clear()
         old = large(files, "old")
-        new = [
-            s.model_copy(update={"path": path, "id": symbol_id("local:big@1", path, s.qualified_name)})
-            for s in old
-            for path in [s.path.replace("old", moved_to)]
-        ]
         wanted = [s for s in old if s.qualified_name.startswith("train")][:20]
-        found = relocate(wanted, old, as_copy(new))
+        found = relocate(wanted, old, as_copy(large(files, moved_to)))
         assert {i: f.symbol.path for i, f in found.items()} == {s.id: s.path.replace("old", moved_to) for s in wanted}
         assert len(compared) <= 10 * files

@@ -7,7 +7,7 @@ from tests.build.repositories.test_checkout import committed, git
 from xkg.build.code.codebase import Codebase
 from xkg.build.grounding.working_copy import WorkingCopies
 from xkg.build.parsing.parsers import Parsers
-from xkg.build.repositories.checkout import Checkout, read_folder
+from xkg.build.repositories.checkout import Checkout
 from xkg.errors import InputError
 
 
@@ -84,23 +84,16 @@ def test_nothing_is_read_through_links(tmp_path: Path, parsers: Parsers) -> None
     assert names(WorkingCopies(parsers).read(inside).codebase) == {"a.py:", "a.py:a"}
 
 
-@pytest.mark.parametrize("what", ["missing", "file", "empty", "prose", "broken"])
+@pytest.mark.parametrize("what", ["missing", "file", "broken"])
 def test_a_folder_without_source_gives_a_one_line_error(tmp_path: Path, parsers: Parsers, what: str) -> None:
     folder = tmp_path / "x"
     if what == "file":
         folder.write_text("x")
     elif what != "missing":
         folder.mkdir()
-    if what in ("prose", "broken"):
-        (folder / "notes.md").write_text("# Notes")
     if what == "broken":
         (folder / ".git").mkdir()
+        (folder / "notes.md").write_text("# Notes")
     with pytest.raises(InputError) as error:
         WorkingCopies(parsers).read(folder)
     assert "\n" not in str(error.value)
-
-
-def test_a_broken_git_directory_does_not_hide_the_files(tmp_path: Path) -> None:
-    (tmp_path / ".git").write_text("gitdir: /nowhere/at/all\n")
-    (tmp_path / "a.py").write_text("def f():\n    pass\n")
-    assert [f.path for f in read_folder(tmp_path).files if f.path.endswith(".py")] == ["a.py"]

@@ -38,11 +38,6 @@ def test_line_ends_do_not_hide_a_copy(tmp_path: Path) -> None:
     assert copied(first, of_folder(second, tmp_path)) is not None
 
 
-def test_others_share_a_licence_and_a_readme(tmp_path: Path) -> None:
-    first, second = written(tmp_path / "a", "tide"), written(tmp_path / "b", "moon")
-    assert copied(of_folder(first, tmp_path), of_folder(second, tmp_path)) is None
-
-
 def test_a_fork_with_other_files_has_the_same_first_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     origin = written(tmp_path / "a", "tide")
     subprocess.run(["git", "clone", "-q", str(origin), str(tmp_path / "b")], check=True, capture_output=True)

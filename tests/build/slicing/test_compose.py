@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.build.codebases import run
 from xkg.build.slicing.compose import Part, callable_names, compose, interfaces
 from xkg.build.slicing.scoping.scopes import module_scope
 from xkg.model import Level
@@ -14,12 +15,6 @@ from xkg.sandbox.evidence.static_checks import check_parsed
 
 def part(name: str, source: str) -> Part:
     return Part(name, dedent(source).lstrip("\n"))
-
-
-def run(source: str, **names: Any) -> dict[str, Any]:
-    namespace: dict[str, Any] = {"__name__": "composed", **names}
-    exec(compile(source, "composed.py", "exec", dont_inherit=True), namespace)
-    return namespace
 
 
 KERNEL = part(
@@ -88,13 +83,6 @@ def test_what_is_reached_stands_in_front_and_the_rest_does_not() -> None:
     assert run(found.source)["both"](1.0) == pytest.approx(1.0 + 3.141592653589793)
 
 
-def test_what_two_components_define_alike_stands_there_once() -> None:
-    found = compose("def go(x):\n    return kernel(x, 0.0) * Step().move(x)\n", [KERNEL, STEP])
-    assert found.source.count("def squared") == 1
-    assert run(found.source)["go"](2.0) == pytest.approx(2.7182818**-4.0, rel=1e-4)
-    assert interfaces([KERNEL, STEP]).count("def squared") == 1
-
-
 def test_one_name_for_two_definitions_is_renamed() -> None:
     other = part("Other", "def scale(v):\n    return v * 3\n\ndef kernel(x):\n    return scale(x)\n")
     third = part("Other", "def scale(v):\n    return v * 5\n")
@@ -127,12 +115,6 @@ def test_state_of_components_is_not_shared() -> None:
     parts = [Part("A", counter.format(name="one")), Part("B", counter.format(name="two"))]
     names = run(compose("def go():\n    return one(1), one(1), two(1)\n", parts).source)
     assert names["go"]() == (1, 2, 1)
-
-
-def test_a_class_may_be_derived_from_a_component() -> None:
-    new = "class Fast(Step):\n    rate_of = Step(2.0).move(4.0)\n    def go(self):\n        return self.move(9.0)\n"
-    names = run(compose(new, [STEP]).source)
-    assert (names["Fast"]().go(), names["Fast"].rate_of) == (4.5, 8.0)
 
 
 def test_composites_are_components_too() -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyflakes import checker, messages
 
-from tests.build.codebases import MADE, codebase_of, symbol
+from tests.build.codebases import MADE, codebase_of, run, symbol
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.repositories.checkout import fetch_repository
@@ -23,12 +23,6 @@ TANGLED = Path(__file__).parents[2] / "data" / "repos" / "tangled"
 
 def sliced(files: dict[str, str], *symbols: str, **options: int) -> Any:
     return slice_symbols(codebase_of(files), [symbol(each) for each in symbols], **options)
-
-
-def run(source: str) -> dict[str, Any]:
-    names: dict[str, Any] = {"__name__": "sliced", "__file__": "sliced.py"}
-    exec(compile(source, "sliced.py", "exec"), names)
-    return names
 
 
 def undefined(source: str) -> list[str]:
@@ -419,7 +413,7 @@ class Agent:
     rate = 0.1
     colour = "red"
 
-    def __init__(self, config: Config, size):
+    def __init__(self, config: "Config", size):
         self.config = config
         # the network
         self.net = Net(size)
@@ -450,11 +444,16 @@ class Agent:
 
     def loop(self):
         for _ in range(3): self.log(self.other.apply(1))
+
+    def update(self, batch):
+        def inner_loss(params):
+            return clip(params) * sum(batch) + self.rate
+        return inner_loss
 ''',
     "nets.py": "class Net:\n    def __init__(self, n): self.n = n\n    def apply(self, x): return x + self.n\n"
     "    def unused(self): return 1\n\nclass Other(Net):\n    pass\n",
     "tools.py": "def clip(x): return x\n\ndef plot(): return 'plot'\n",
-    "types_.py": "class Config:\n    size = 1\n    def path(self): return open('x')\n",
+    "types_.py": "class Config:\n    size: int = 1\n    def path(self): return open('x')\n",
 }
 
 
@@ -468,7 +467,7 @@ def test_a_method_comes_with_what_it_reaches_and_the_signatures_of_the_rest() ->
     for line in ("# left out: def log(self, x)", "# left out: def loop(self)", "# left out: colour = 'red'"):
         assert line in result.source
     assert "wandb" not in result.source
-    assert "class Config" in result.source
+    assert "class Config:\n    size: int = 1\n" in result.source
     assert "open('x')" not in result.source
     assert result.packages == ("numpy",)
     names = [identity.rpartition("::")[2] for identity in result.derived_from]
@@ -482,19 +481,6 @@ def test_a_class_that_is_asked_for_is_whole() -> None:
     assert "left out: def log" not in result.source
     assert "wandb" in result.source
     assert "def unused" in sliced(AGENT, "agent.py::Agent.loss").source  # instances of Net are created and may be used
-
-
-def test_of_a_class_that_only_annotates_its_fields_are_there() -> None:
-    files = {
-        "a.py": "from b import C, D\n\nclass A:\n    def f(self, c: C, d: 'D'):\n        return c.size\n",
-        "b.py": "import wandb\n\nclass C:\n    size: int = 3\n\n"
-        "    def log(self):\n        wandb.log(1)\n\nclass D:\n    def log(self):\n        wandb.log(2)\n",
-    }
-    result = sliced(files, "a.py::A.f")
-    names = run(result.source)
-    assert names["A"]().f(names["C"], None) == 3
-    assert "wandb" not in result.source
-    assert "class D:\n    pass\n    # left out: def log(self)\n" in result.source
 
 
 def test_an_object_that_is_passed_on_comes_with_what_others_read_from_it() -> None:
@@ -545,27 +531,10 @@ def test_what_is_cut_for_length_has_its_signature() -> None:
 
 
 def test_a_function_inside_a_method_comes_with_the_whole_method() -> None:
-    files = {
-        "train.py": """from tools import smooth, plot
-
-class Trainer:
-    def __init__(self, n):
-        self.n = n
-
-    def update(self, batch):
-        def loss_fn(params):
-            return smooth(params) * sum(batch) + self.n
-        return loss_fn
-
-    def draw(self):
-        plot()
-""",
-        "tools.py": "def smooth(x): return x\n\ndef plot(): return 'plot'\n",
-    }
-    result = sliced(files, "train.py::Trainer.update.loss_fn")
+    result = sliced(AGENT, "agent.py::Agent.update.inner_loss")
     assert not result.missing
-    assert run(result.source)["Trainer"](5).update([1, 2])(2) == 2 * 3 + 5
-    assert "def plot" not in result.source
+    assert run(result.source)["Agent"](True, 5).update([1, 2])(2) == 2 * 3 + 0.1
+    assert "wandb" not in result.source
 
 
 # --- packages installed elsewhere -------------------------------------------------------------------------------------

@@ -264,13 +264,6 @@ def test_what_is_no_feed_is_told(server: Arxiv, told: Told, body: bytes) -> None
     assert "does not respond like arXiv; check the network and the setting arxiv.url" in told()
 
 
-def test_an_answer_of_another_kind(server: Arxiv, told: Told) -> None:
-    server.publish(NUMBER, source=SOURCE)
-    for path in ("/api", "/src"):
-        server.faults += [(path, status(418))]
-        assert "returned status 418; try later" in told()
-
-
 @pytest.mark.parametrize(
     "source",
     [None, zipped(b"%auto-ignore\nThis paper has been withdrawn by the authors.")],

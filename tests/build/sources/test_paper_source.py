@@ -14,7 +14,6 @@ TEX = r"\documentclass{article}\title{Rings}%s\begin{document}\maketitle\section
         ("a.tex", TEX % r"\author{The ring papers}", True),
         ("a.tex", TEX % r"\author{Ada Lind}", False),
         ("a.tex", TEX % r"\author{Anonymous Author(s)}", False),
-        ("a.tex", TEX % "", False),
         ("a.md", "# Rings\n\nInstitute of Rings\n\n## Method\n\nWe sort.\n", True),
         ("a.md", "# Rings\n\n## Method\n\nWe sort.\n", False),
     ],

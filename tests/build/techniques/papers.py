@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from xkg.build.paper.read import parse_paper
-from xkg.build.techniques.extract import extract
+from xkg.build.techniques.extract import Extraction, extract
 from xkg.model import Technique
 
 _INTRODUCTION = (
@@ -13,15 +13,20 @@ _INTRODUCTION = (
 _END = "\n\n\\section{Experiments}\nWe compare TS with baselines on datasets.\n\n\\section{Conclusion}\nTS is fast.\n"
 
 
-def techniques(folder: Path, method: str, after: str = "") -> dict[str, Technique]:
-    """Returns the visible techniques of a paper on Tern Sampling with this `method` section, keyed by `heading`."""
+def extracted(folder: Path, text: str) -> Extraction:
+    """What is found in a paper of this LaTeX."""
     path = folder / "paper.tex"
-    path.write_text(
+    path.write_text(text, encoding="utf-8")
+    return extract(parse_paper(path), "title:tern")
+
+
+def techniques(folder: Path, method: str, after: str = "") -> dict[str, Technique]:
+    """The visible techniques of a paper on Tern Sampling whose method is `method`, keyed by `heading`."""
+    text = (
         "\\documentclass{article}\n\\title{Tern Sampling for Slow Forgetting}\n\\begin{document}\n\\maketitle\n"
-        f"{_INTRODUCTION}\\section{{Method}}\n{method}{_END}{after}\\end{{document}}\n",
-        encoding="utf-8",
+        f"{_INTRODUCTION}\\section{{Method}}\n{method}{_END}{after}\\end{{document}}\n"
     )
-    return {heading(t): t for t in extract(parse_paper(path), "title:tern").techniques if t.hidden is None}
+    return {heading(t): t for t in extracted(folder, text).techniques if t.hidden is None}
 
 
 def heading(technique: Technique) -> str:

@@ -4,19 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.techniques.papers import techniques
-from xkg.build.paper.read import parse_paper
-from xkg.build.techniques.extract import extract
+from tests.build.techniques.papers import extracted, techniques
 from xkg.build.techniques.tree import DOUBT
 from xkg.model import Technique
 
 
 def whole(folder: Path, title: str, body: str) -> dict[str, Technique]:
-    """Returns all techniques of a paper by name, including hidden ones."""
-    path = folder / "paper.tex"
+    """All techniques of a paper by name, hidden ones too."""
     top = f"\\documentclass{{article}}\\title{{{title}}}\\begin{{document}}\\maketitle\n"
-    path.write_text(f"{top}{body}\\end{{document}}\n")
-    return {t.name: t for t in extract(parse_paper(path), "title:x").techniques}
+    return {t.name: t for t in extracted(folder, f"{top}{body}\\end{{document}}\n").techniques}
 
 
 def visible(found: dict[str, Technique]) -> list[str]:
@@ -138,20 +134,6 @@ def test_a_name_in_one_word_is_spelt_as_the_text_spells_it(tmp_path: Path) -> No
     caption = "\\caption{RandomizedTernApproximation}\\begin{algorithmic}\\State turn\\State stop\\end{algorithmic}"
     found = techniques(tmp_path, f"We sample.\n\\begin{{algorithm}}{caption}\\end{{algorithm}}\n")
     assert "Randomized Tern Approximation" in found
-
-
-@pytest.mark.parametrize("results", ["Results", "Findings"])
-def test_counted_data_and_architectures_below_findings_are_no_techniques(tmp_path: Path, results: str) -> None:
-    body = (
-        "\\section{Introduction} Calls smear.\n\\section{Approach}\n"
-        "\\subsection{Harmonic voting over lags} Each harmonic votes, and the lag with most votes wins.\n"
-        "\\subsection{Colony lists} Colonies have names.\n"
-        f"\\section{{{results}}}\n\\subsection{{TernTalk}} TernTalk contains 110 terns.\n"
-        "\\subsection{GullFormer-L} We use the released GullFormer-L.\n"
-    )
-    found = whole(tmp_path, "Calls of terns", body)
-    assert visible(found) == ["Harmonic voting over lags"]
-    assert found["Colony lists"].hidden == DOUBT
 
 
 def test_an_abbreviation_that_the_method_introduces_is_one_and_the_subject_is_none(tmp_path: Path) -> None:

@@ -2,9 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.techniques.papers import techniques
-from xkg.build.paper.read import parse_paper
-from xkg.build.techniques.extract import extract
+from tests.build.techniques.papers import extracted, techniques
 
 _FORMULA = "\n\\begin{equation}b = c\\end{equation}\n"
 
@@ -53,13 +51,12 @@ def test_a_method_described_in_related_work_is_not_named_after_the_paper_s_own(t
 
 
 def test_a_long_method_follows_the_name_of_its_part(tmp_path: Path) -> None:
-    path = tmp_path / "paper.tex"
-    path.write_text(
+    text = (
         "\\title{Slow Forgetful Tern Sampling}\n\\begin{document}\\maketitle\n\\section{Introduction}\n"
         "We propose Slow Forgetful Tern Sampling, which forgets.\n\\section{Method}\nWe sample terns.\n"
         f"\\subsection{{Egg objective}}\nWe compute it.{_FORMULA}\\end{{document}}\n"
     )
-    names = [t.name for t in extract(parse_paper(path), "title:tern").techniques]
+    names = [t.name for t in extracted(tmp_path, text).techniques]
     assert names == ["Slow Forgetful Tern Sampling", "Egg objective in Slow Forgetful Tern Sampling"]
 
 

@@ -13,8 +13,6 @@ from xkg.build.code.languages.python2 import as_python3
         ('print "a", b', 'print("a", b)'),
         ("print >>log, a; print 1", "print(a, file=log); print(1)"),
         ("print >>log, a,\nprint 1", 'print(a, file=log, end=" ")\nprint(1)'),
-        ("print >>log; print 1", "print(file=log); print(1)"),
-        ("print a,", 'print(a, end=" ")'),
         ("print `a`", "print(repr(a))"),
         ("for i in xrange(3): print i; print unicode(i)", "for i in range(3): print(i); print(str(i))"),
         ("for i in xrange(3): print(i)", "for i in range(3): print(i)"),

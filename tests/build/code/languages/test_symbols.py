@@ -231,14 +231,6 @@ def test_lines_lie_in_the_file_and_nest_whatever_is_cut_out(path: str, data: st.
     check_lines(path, text[:at] + put + text[at + length :])
 
 
-@given(
-    ending=st.sampled_from(sorted(SUFFIXES)),
-    text=st.text(st.sampled_from("(){}<>;:=*/#&.,'\"@ \nabfn struct"), max_size=200),
-)
-def test_any_text_is_read(ending: str, text: str) -> None:
-    check_lines(f"any.{ending}", text)
-
-
 @pytest.mark.product("each language × each nesting", "piece")
 @pytest.mark.parametrize("ending", ["c", "cpp", "cu", "js", "tsx", "jl", "rs", "java", "cs", "go", "php", "m"])
 @pytest.mark.parametrize("piece", ["(", "{", "a::", "a.", "f(", "/*", "struct a {", "namespace a {", "x => "])

@@ -1,17 +1,9 @@
-from functools import cache
-from pathlib import Path
-
-from hypothesis import given, settings
-from hypothesis import strategies as st
+"""Fielded BM25 over symbols, and the roles that hold them back."""
 
 from tests.build.codebases import codebase_of
-from xkg.build.code.codebase import Codebase
-from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.index.symbol_index import SymbolIndex, strip_comments
 from xkg.build.grounding.index.symbol_roles import is_abstract, role_factor
-from xkg.build.repositories.checkout import fetch_repository
 
-DATA = Path(__file__).parents[3] / "data" / "ground"
 SOURCE = '''
 class Base:
     def update(self, x):
@@ -78,27 +70,6 @@ def test_what_only_supports_is_held_back() -> None:
     factors = {name: role_factor(entry, frozenset()) for name, entry in entries.items()}
     assert max(factors["Base.update"], factors["Base.__repr__"]) < factors["clip"]
     assert factors["Base.__call__"] == 1
-
-
-def test_no_symbols() -> None:
-    empty = SymbolIndex(Codebase.model_validate({"repository": {"id": "r", "url": "r"}}))
-    assert empty.search({"word": 1.0}) == {}
-    assert empty.rarity("word") == 1
-
-
-@settings(max_examples=25)
-@given(words=st.dictionaries(st.sampled_from(["echo", "memori", "gate", "slot", "zebra", "loss"]), st.floats(0.1, 3)))
-def test_scores_grow_with_the_query(words: dict[str, float]) -> None:
-    index = _tern()
-    scores = index.search(words)
-    assert all(score > 0 for score in scores.values())
-    more = index.search({**words, "echo": words.get("echo", 0) + 1})
-    assert all(more[symbol] >= score for symbol, score in scores.items())
-
-
-@cache
-def _tern() -> SymbolIndex:
-    return SymbolIndex(parse_repository(fetch_repository(str(DATA), DATA)))
 
 
 def test_comments_take_linear_time() -> None:

@@ -18,11 +18,7 @@ BODY = "    total = x * 2\n    total = total + 1\n    total = total / 3\n    ret
         ("tests/model.py", "shift", (), True),
         ("data/loader.py", "shift", (), False),
         ("settings/model.py", "shift", (), True),
-        ("tests/model.py", "shift", ("test",), False),
-        ("log/core.py", "shift", (), True),
-        ("log/core.py", "shift", ("log",), False),
         ("cli.py", "shift", (), True),
-        ("cli.py", "shift", ("cli",), False),
         ("model.py", "set_criterion", (), False),
     ],
 )

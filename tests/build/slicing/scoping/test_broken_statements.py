@@ -14,9 +14,8 @@ BEFORE, AFTER = "import waves\n\n", "\n@waves.fast\ndef sound(x):\n    return x\
     [
         "@waves.fast\n\n@waves.safe\ndef f(x):\n    return x x\n",
         "def f(x):\n    y = dict(a=1\n    b=2)\n",
-        "def f(x):\n    y = [1,\n",  # the bracket is never closed
-        "class A:\n    def f(self):\n",  # the function has no body
-        "def f(x):\n",
+        "def f(x):\n    y = [1,\n",  # never closed
+        "class A:\n    def f(self):\n",  # no body
         "def f(x):\n      y = 1\n    return y\n",
         "if waves.old:\n    print waves\nelse:\n    print(1)\n",
         'def f(x):\n    """no end\n    return x\n',
