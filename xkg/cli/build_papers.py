@@ -64,4 +64,4 @@ def build_papers(
                 raise
             print_text(f"xkg: {error}", err=True)
     if failed:
-        raise SomeFailedError(f"{plural(failed, 'paper')} failed or were only partly built; the reasons are above")
+        raise SomeFailedError(f"{plural(failed, 'paper')} not built, or only partly; the reasons are above")

@@ -38,6 +38,7 @@ from xkg.files import private_folder, write_whole
 from xkg.llm.client import LanguageModel
 from xkg.sandbox.isolation.gpus import Taken, gpus
 from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, EnvironmentMaker, Runner
+from xkg.text.plural import plural
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,7 @@ class _Runner:
         self._repairs, self._causes = executor.repairs, executor.causes
         notes += executor.notes
         if self._repairs:
-            notes.append(f"{len(self._repairs)} repairs were needed to run the baseline (diffs below)")
+            notes.append(f"the baseline runs with {plural(len(self._repairs), 'repair')} (the report shows the diffs)")
 
     def _fetch(self) -> RunOutcome | None:
         """Runs the setup once with access to the allowed hosts. Later runs can use the files that the setup created.

@@ -19,6 +19,8 @@ def interval(effect: Effect | None) -> str:
 
 def percent(change: float) -> str:
     """Formats a relative change. If the change is more than tenfold, formats it as a factor."""
+    if abs(change) < 0.0005:
+        return "0.0%"
     return f"{change:+.1%}" if abs(change) < 10 else f"× {1 + change:.3g}"
 
 

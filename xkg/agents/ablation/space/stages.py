@@ -153,6 +153,9 @@ def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> s
     the number of returned values. A class's signature consists of its methods with their signatures."""
     if isinstance(node, ast.ClassDef):
         methods = sorted(f"{f.name}({_parameters(f)}){_returned(f)}" for f in node.body if isinstance(f, Function))
+        if any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list):
+            fields = (f.target.id for f in node.body if isinstance(f, ast.AnnAssign) and isinstance(f.target, ast.Name))
+            methods.append(f"__init__({','.join(fields)})")
         return " ".join(methods) if any(not each.startswith("__init__") for each in methods) else ""
     parameters = _parameters(node)
     return f"{parameters} {_returned(node)}" if "," in parameters else ""
