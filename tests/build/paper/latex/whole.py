@@ -1,11 +1,9 @@
 """Made-up papers in LaTeX whose every word is written once, to see whether a prompt has each: once, in order."""
 
-import re
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-WORD = re.compile(r"(?:q[a-z]{5}z)")
 # What LaTeX prints by itself.
 PRINTED = frozenset(
     "Algorithm Figure Table Theorem Lemma Proof Equation Section Footnote for end if else while return Require Ensure "
@@ -158,12 +156,10 @@ def algorithms(draw: st.DrawFn, w: Writer) -> str:
     single = count == 1
     parts = []
     for _ in range(count):
-        caption = ""
-        if single or draw(st.just(True)):
-            caption = rf"\caption{{{w.words_of(2)}}}"
-            if draw(st.booleans()):
-                w.labels.append(f"alg:{w.count}")
-                caption += rf"\label{{{w.labels[-1]}}}"
+        caption = rf"\caption{{{w.words_of(2)}}}"
+        if draw(st.booleans()):
+            w.labels.append(f"alg:{w.count}")
+            caption += rf"\label{{{w.labels[-1]}}}"
         body = draw(
             st.sampled_from((_algorithmic, _algorithm2e)) if single and "algorithm" in begin else st.just(_algorithmic)
         )(w)
