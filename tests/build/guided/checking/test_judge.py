@@ -116,19 +116,6 @@ def cubed(draft: Draft = GOOD) -> Draft:
     )
 
 
-def test_a_technique_that_runs_at_once_costs_one_question() -> None:
-    ask = model_of({"fidelity": [FAITHFUL]})
-    done = checked(GOOD, ask)
-    assert done.level is Level.FAITHFUL
-    assert requested_prompts(ask) == ["fidelity"]
-    (evidence,) = done.evidence
-    assert (evidence.reason, evidence.repairs, done.failed) == (None, 0, None)
-    assert evidence.fidelity is not None
-    assert evidence.fidelity.share >= 0.7
-    assert evidence.fidelity.faults == ()
-    assert SHARP not in "".join(ask.requests[0][2].values())
-
-
 def test_a_blunt_test_goes_back_once_with_what_it_missed() -> None:
     ask = model_of({"strengthen": [edit("", BLUNT + SHARP, "test")], "fidelity": [FAITHFUL]})
     done = checked(GOOD.model_copy(update={"test": BLUNT}), ask)
@@ -277,14 +264,6 @@ def test_one_question_reviews_all_modules_and_each_gets_its_own_verdict() -> Non
     ]
     shown = ask.requests[0][2]
     assert "## 2. Other" in shown["modules"]
-
-
-def test_a_review_without_an_answer_is_asked_in_halves() -> None:
-    error = AnswerError("check: none")
-    ask = FakeModel({"fidelity": [error, {"verdicts": [FAITHFUL]}, error]})
-    first, second = checked_all([ready(GOOD), ready(OTHER)], ask)
-    assert (first.level, first.failed) == (Level.FAITHFUL, None)
-    assert (second.level, second.failed) == (Level.TESTED, "check: none")
 
 
 def test_a_review_that_misses_a_module_is_sent_back() -> None:

@@ -3,21 +3,12 @@ from xkg.build.guided.coding.material import MAX_BYTES, material
 
 FILES = {
     "rates.py": '''import numpy as np
-import wandb
 
 FLOOR = 1e-8
 
 def decay(step):
     """Decays."""
     return np.maximum(FLOOR, np.exp(-step))
-
-def schedule(steps):
-    wandb.log(steps)
-    return [decay(s) for s in range(steps)]
-
-class Plan:
-    def rate(self, s):
-        return decay(s)
 
 def alone():
     return 1
@@ -41,17 +32,6 @@ def material_of(*symbols: str):  # type: ignore[no-untyped-def]
 
 def short(identities: tuple[str, ...]) -> list[str]:
     return [identity.rpartition(":")[2] for identity in identities]
-
-
-def test_the_slice_of_the_best_and_what_fits_beside_it() -> None:
-    found = material_of("rates.py::decay", "rates.py::alone")
-    assert "def decay" in found.code
-    assert "def alone" in found.code
-    assert "schedule" not in found.code
-    assert found.packages == ("numpy",)
-    assert short(found.used) == ["decay", "alone"]
-    assert short(found.sources) == ["decay", "alone", "FLOOR"]
-    assert found.remarks == ()
 
 
 def test_places_without_room_are_named() -> None:
