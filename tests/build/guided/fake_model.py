@@ -13,14 +13,23 @@ Scripted = Mapping[str, Any] | Exception | Callable[[Mapping[str, str]], Mapping
 
 
 class FakeModel:
-    """An `Ask` with scripted answers. `script` maps a prompt's name to its answers in order. An answer is a mapping, an
-    error to raise, or a function of the inputs. A prompt with one function may be answered any number of times.
-    `requests` records the calls: name, about, inputs, and the complaint about the answer, the code it requested, or
-    None. A question gets at most four answers."""
+    """An `Ask`, and the model that gives it for each paper. `script` maps a prompt's name to its answers in order, each
+    as a mapping, an error to raise, or a function of the inputs; a prompt with one function answers any number of
+    times. The calls are in `requests`: name, about, inputs, and the complaint about the answer, what it asked to see,
+    or None. Four answers at most."""
 
     def __init__(self, script: Mapping[str, Scripted | list[Scripted]]) -> None:
         self.script = {n: deque(a) if isinstance(a, list) else a for n, a in script.items()}
         self.requests: list[tuple[str, str, Mapping[str, str], str | More | None]] = []
+
+    def for_paper(self, _: str) -> "FakeModel":
+        return self
+
+    def identity(self, *prompts: Prompt) -> Mapping[str, str]:
+        return {prompt.identity: "o4-mini" for prompt in prompts}
+
+    def spent(self, _: str) -> float:
+        return 0.5
 
     def __call__(
         self,

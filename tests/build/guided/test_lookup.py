@@ -28,11 +28,9 @@ def shown(*, open: tuple[str, ...] = (), search: tuple[str, ...] = ()) -> str:
         ("core.py:6-7", "# --- core.py:6-7\ndef run(net):\n    return net.fit(2)\n"),
         ("core.py:7-99", "# --- core.py:7-8\nreturn net.fit(2)\n"),
         ("core.py", "# --- core.py:1-8\nclass Net:"),
-        ("fast.cpp", "// --- fast.cpp:1-4\nint add"),
         ("conf.yaml", "# --- conf.yaml\n# 2: optim.lr = 0.01\n"),
         ("long.py", "x249 = 249\n# the file continues to line 400\n"),
         ("/etc/passwd", "# --- '/etc/passwd': no such file, function or class\n"),
-        ("core.py::gone", "no such file, function or class"),
         ("::", "no such file, function or class"),
     ],
 )
@@ -55,10 +53,6 @@ def test_a_reply_is_bounded_and_says_so() -> None:
     text = shown(open=("long.py",) * 50)
     assert len(text) < 50_000
     assert "this reply is full" in text
-
-
-def test_an_answer_that_asks_for_nothing_is_an_answer() -> None:
-    assert Lookup(CODE).more(Asking()) is None
 
 
 @given(st.lists(st.text(alphabet="core.py:0123456789-:Netfi ", max_size=25), max_size=3))

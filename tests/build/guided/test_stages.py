@@ -1,6 +1,6 @@
 """Tests a whole guided build with a scripted model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,32 +29,14 @@ from tests.tiny_world import (
 from xkg.build.context import BuildContext, Built
 from xkg.build.parsing.parsers import Parsers
 from xkg.build.pipeline import build_paper
-from xkg.build.stage_cache import Begun, Event, Progress, StageReport
+from xkg.build.stage_cache import Event, Progress
 from xkg.build.verify import apply
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
-from xkg.llm.prompt import Prompt
 from xkg.model import Level, PaperBundle
 from xkg.sandbox.runner import Job, Outcome, Runner
 
 NOT_FOUND = "not found among the lines ranked highest by a search of the repository: nothing does it"
 STAGES = ["parse", "fetch", "symbols", "extract", "ground", "code", "prune"]
-
-
-class Model:
-    """Replaces `LanguageModel`."""
-
-    def __init__(self, ask: FakeModel, dollars: float | None) -> None:
-        self._ask = ask
-        self._dollars = dollars
-
-    def for_paper(self, _: str) -> FakeModel:
-        return self._ask
-
-    def identity(self, *prompts: Prompt) -> Mapping[str, str]:
-        return {prompt.identity: "o4-mini" for prompt in prompts}
-
-    def spent(self, _: str) -> float | None:
-        return self._dollars
 
 
 class Builder:
@@ -72,15 +54,14 @@ class Builder:
         *,
         repository: bool = True,
         runner: Runner | None = QuickRunner(),  # noqa: B008
-        dollars: float | None = 0.5,
         **changed: Callable[[Question], Any],
     ) -> Built:
         self.events = []
         self.model = FakeModel(script(**changed))
-        context = self.context(runner, Model(self.model, dollars))
+        context = self.context(runner, self.model)
         return build_paper(self.world.paper, str(self.world.repository) if repository else None, context)
 
-    def context(self, runner: Runner | None = QuickRunner(), model: Model | None = None) -> BuildContext:  # noqa: B008
+    def context(self, runner: Runner | None = QuickRunner(), model: FakeModel | None = None) -> BuildContext:  # noqa: B008
         settings = settings_for(self.kg, "http://127.0.0.1:9/v1", concurrency=1)
         return BuildContext(
             settings,
@@ -89,8 +70,8 @@ class Builder:
             None,
             self.events.append,
             (),
-            model,
-            self.parsers,  # type: ignore[arg-type]
+            model,  # type: ignore[arg-type]
+            self.parsers,
         )
 
     @property
@@ -170,11 +151,7 @@ def test_without_a_sandbox_code_is_visible_at_parsed(build: Builder) -> None:
     assert {c.level for c in contained.bundle.code} == {Level.FAITHFUL}
 
 
-def test_an_unknown_price_adds_no_cost(build: Builder) -> None:
-    assert build(dollars=None).bundle.paper.cost_usd == 0.0
-
-
-# --- questions that the model could not answer ------------------------------------------------------------------------
+# --- what the model could not be brought to ---------------------------------------------------------------------------
 
 
 def test_what_could_not_be_located_says_so(build: Builder) -> None:
@@ -211,7 +188,8 @@ def test_reasons_outlive_a_verification(build: Builder) -> None:
         modularize=lambda a: declined("It only plots.") if a.technique == "Median peak clipping" else sound(a),
     )
     assert built.bundle.paper.state == "complete"
-    assert "the model found no code for the technique" in hidden(built.bundle)[CLIPPING]
+    where = "the model found no code for the technique in the lines shown of clip_peaks"
+    assert hidden(built.bundle)[CLIPPING] == f"{where}: It only plots."
     assert apply(built.bundle, {}, None) == built.bundle
     damping = built.bundle.code_of(DAMPING)
     assert damping is not None
@@ -276,25 +254,6 @@ def test_without_techniques_there_is_no_paper(build: Builder, error: Exception) 
     message = str(error).removeprefix("extract: ")
     assert str(caught.value) == f"the build stopped in stage extract: {message}"
     assert build().bundle.paper.state == "complete"
-
-
-def test_a_stop_is_distinct_from_earlier_failures(build: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xkg.build.guided.coding.write._MOST_TOGETHER", 2)
-    error = AnswerError("modularize: none")
-    fails, stops = failing(error, "Exponential damping"), failing(SPENT, "Damped peak filter")
-    built = build(modularize=lambda request: fails(request) or stops(request))
-    *failed, last = built.bundle.paper.incomplete
-    assert failed == [f"Exponential damping: {error}"]
-    assert last == f"the build stopped in stage code: {SPENT}"
-    assert set(built.notes) >= set(built.bundle.paper.incomplete)
-
-
-def test_the_time_of_each_stage_is_reported_also_after_a_stop(build: Builder) -> None:
-    built = build(fidelity=failing(SPENT))
-    assert [r.name for r in built.stages] == STAGES
-    assert all(isinstance(event, StageReport | Progress | Begun) for event in build.events)
-    code = next(r for r in built.stages if r.name == "code")
-    assert code.summary.startswith("no code nodes")
 
 
 class Counting(QuickRunner):

@@ -18,7 +18,6 @@ def below(*texts: str) -> list[FrontRow]:
         f"{ADA}, Member, IEEE, {BO}, and {CY}, Senior Member, IEEE",
         f"{ADA} (a@b.org), {BO} <bo@b.org>, {CY}",
         f"{ADA} · {BO} · {CY}, Ph.D.",
-        f"{ADA} and {BO} and {CY}.",
     ],
 )
 def test_names_on_one_line(row: str) -> None:

@@ -28,9 +28,7 @@ RIGHT, OTHER = paper("Right"), paper("Other", 99)
     "files",
     [
         {"rings.tex": RIGHT, "sample-sigconf.tex": OTHER},
-        {"rings.tex": RIGHT, "zz_template.tex": OTHER},
         {"rings.tex": RIGHT, "ieeetran_HOWTO.tex": OTHER},
-        {"rings.tex": RIGHT, "response.tex": OTHER},
         {"rings.tex": RIGHT, "zz_cover_letter.tex": OTHER},
         {"rings.tex": RIGHT, "rings_supp.tex": OTHER},
         {"rings.tex": RIGHT, "zz.tex": paper("Formatting Instructions For NeurIPS 2023", 99)},

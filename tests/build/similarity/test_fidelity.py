@@ -106,7 +106,6 @@ def test_what_was_added_is_named_with_its_line() -> None:
     ("mine", "theirs"),
     [
         ("s = f(a)\nt = s + b\nprint(t)", "y = f(a) + b"),
-        ("y = f(a) + b", "s = f(a)\nt = s + b"),
         ("def g(x): return np.exp(-x / t)", "class A:\n    def g(self, z): return torch.exp(-z / self.t)"),
         ("y = np.sum(x, axis=1)", "y = x.sum(1)"),
         ("y = np.matmul(a, b)", "y = a @ b"),
@@ -115,8 +114,6 @@ def test_what_was_added_is_named_with_its_line() -> None:
         ("y: float = a > b * 2", "y = b * 2 < a"),
         ("x = x - lr * g(x)", "x -= lr * g(x)"),
         ("y = (a * b).to(device).float()", "y = a * b"),
-        ("y = np.log(np.asarray(a, dtype=np.float32))", "y = a.log()"),
-        ("y = rate * g(x)", 'y = config["rate"] * g(x)'),
         ("y = rate * g(x)", "y = self.args.rate * self.g(x)"),
     ],
 )
@@ -231,10 +228,3 @@ def test_a_call_of_a_component_needs_no_counterpart() -> None:
     assert unmatched(COMPOSITE, source, Scope(lines, 9, frozenset((7, 8)))) == []
     assert share(COMPOSITE, source, Scope(frozenset((7, 8)), 9, frozenset((7, 8)))) == 1.0
     assert share(COMPOSITE, "def other(x):\n    return x ** 7 - 3\n", Scope(lines, 2, frozenset((7, 8)))) == 0.0
-
-
-def test_an_attribute_that_became_a_parameter_is_the_same_call() -> None:
-    source = "def go(functions, x, rate):\n    g = functions.slope(x, rate)\n    return x - rate * g\n"
-    written = "def step(slope, x, rate):\n    g = slope(x, rate)\n    return x - rate * g\n"
-    assert share(written, source) == 1.0
-    assert share(written.replace("slope(x, rate)", "slope(x) ** rate"), source) < 1.0

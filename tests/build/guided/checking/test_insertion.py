@@ -34,14 +34,6 @@ def test_a_repair_may_call_a_component_that_the_module_did_not_call() -> None:
     assert draft.implementation.count("# --- new") == 1
 
 
-def test_a_repair_that_calls_none_leaves_the_module_as_it_is() -> None:
-    edit = Edit(file="implementation", search="return mean(x)", replace="return 2 * mean(x)")
-    draft = applied(DRAFT, [edit])
-    assert draft.implementation == DRAFT.implementation.replace("return mean(x)", "return 2 * mean(x)")
-    assert draft.ready == (SPREAD,)
-    assert draft.components == (MEAN,)
-
-
 def test_what_can_be_called_is_shown() -> None:
     assert "def spread(x)" in callable_components(DRAFT)
     assert callable_components(DRAFT.model_copy(update={"ready": ()})) == ""

@@ -40,7 +40,6 @@ def faults_of(test: str) -> str:
         ("import torch\n\ndef f(x):\n    return torch.load(x)\n", "it calls torch.load"),
         ("import torch\n\ndef f(x):\n    return x.from_pretrained('a')\n", "it calls x.from_pretrained"),
         ("RATE = 3\n", "no public function or class"),
-        ("def f(x):\n    return x + 1\n\ndef g(x):\n    pass\n", "g has no working body"),
         ("def f(x):\n    return x + 1\n\ndef g(x):\n    raise NotImplementedError\n", "g has no working body"),
     ],
 )
@@ -89,11 +88,7 @@ def test_faults_of_a_test_are_reported(test: str, words: str) -> None:
     "test",
     [
         TEST,
-        "import implementation\n\nassert implementation.Decay().at(1) < 1",
-        "from implementation import Decay\n\ndef check():\n    assert Decay().at(1) < 1\n\ncheck()",
         "import numpy as np\nfrom implementation import Decay\n\nnp.testing.assert_allclose(Decay().at(0), 1)",
-        "from implementation import Decay, math\n\n"
-        "if abs(Decay().at(1) - math.exp(-0.5)) > 1e-9:\n    raise AssertionError",
         "from implementation import Decay\n\ndef test_a():\n    assert Decay().at(1) < 1\n\n"
         "for name, f in list(globals().items()):\n    if name.startswith('test_'):\n        f()",
     ],

@@ -3,21 +3,12 @@ from xkg.build.guided.coding.material import MAX_BYTES, material
 
 FILES = {
     "rates.py": '''import numpy as np
-import wandb
 
 FLOOR = 1e-8
 
 def decay(step):
     """Decays."""
     return np.maximum(FLOOR, np.exp(-step))
-
-def schedule(steps):
-    wandb.log(steps)
-    return [decay(s) for s in range(steps)]
-
-class Plan:
-    def rate(self, s):
-        return decay(s)
 
 def alone():
     return 1
@@ -43,37 +34,11 @@ def short(identities: tuple[str, ...]) -> list[str]:
     return [identity.rpartition(":")[2] for identity in identities]
 
 
-def test_the_slice_of_the_best_and_what_fits_beside_it() -> None:
-    found = material_of("rates.py::decay", "rates.py::alone")
-    assert "def decay" in found.code
-    assert "def alone" in found.code
-    assert "schedule" not in found.code
-    assert found.packages == ("numpy",)
-    assert short(found.used) == ["decay", "alone"]
-    assert short(found.sources) == ["decay", "alone", "FLOOR"]
-    assert found.remarks == ()
-
-
-def test_further_places_stay_and_their_dependencies_are_named_where_there_is_no_room() -> None:
-    found = material_of("rates.py::decay", "long.py::main", "rates.py::alone")
-    assert short(found.used) == ["decay", "main", "alone"]
-    assert "def main" in found.code
-    assert "# def part59()" in found.code
-    assert any("omitted to save space" in remark and "part" in remark for remark in found.remarks)
-
-
 def test_places_without_room_are_named() -> None:
     found = material_of("rates.py::decay", "huge.py::huge", "rates.py::alone")
     assert short(found.used) == ["decay", "alone"]
     assert "# also located: huge.py:1-1402 huge" in found.code
     assert "Also located, but omitted to save space: huge.py::huge" in found.remarks
-
-
-def test_a_second_place_that_cannot_be_sliced_is_there_as_in_its_file() -> None:
-    found = material_of("rates.py::decay", "fast.cpp::add", "old.py::shout")
-    assert short(found.used) == ["decay", "add", "shout"]
-    assert "// --- fast.cpp:1-4 @ 0123456 (cpp, as in its file)\nint add" in found.code
-    assert "print x, '!'" in found.code
 
 
 def test_a_long_slice_is_cut_to_the_limit_and_says_what_is_missing() -> None:
@@ -138,12 +103,3 @@ def test_of_vendored_packages_there_are_outlines() -> None:
     assert "x * x" not in found.code
     assert "# def covar(x)" in found.code
     assert "x * x" in material(codebase_of(files), [symbol("gp/kernel.py::covar")]).code
-
-
-def test_what_stands_as_in_its_file_is_not_said_to_be_left_out() -> None:
-    ready = {symbol("old.py::speak"): "Speech", symbol("rates.py::alone"): "Alone"}
-    found = material(codebase_of(FILES), [symbol("rates.py::decay"), symbol("old.py::shout")], {}, ready)
-    assert "def speak" in found.code
-    assert [remark for remark in found.remarks if "Not shown again" in remark] == [
-        "Not shown again, since the component Alone was made from it: rates.py::alone"
-    ]

@@ -121,12 +121,9 @@ def code_of(coded: Coded) -> Code:
 def test_leaves_come_before_what_is_made_of_them(build: Build) -> None:
     coded, stopped = build()
     assert stopped is None
-    assert [name for prompt, name in build.requests if prompt == "modularize"] == [
-        CLIPPING.name,
-        DAMPING.name,
-        TOP.name,
-    ]
-    assert list(coded) == [TOP.id, CLIPPING.id, DAMPING.id]
+    assert [name for name, *_ in build.model.requests] == ["modularize", "fidelity"]
+    assert [name for _, name in build.requests] == [CLIPPING.name, DAMPING.name, TOP.name] * 2
+    assert list(coded) == [TOP.id, CLIPPING.id, DAMPING.id]  # in the order of the paper
     assert {c.code.level for c in coded.values() if c.code} == {Level.FAITHFUL}
     assert build.progress == [(1, 3, CLIPPING.name), (2, 3, DAMPING.name), (3, 3, TOP.name)]
     whole = code_of(coded[TOP.id]).implementation
@@ -135,28 +132,10 @@ def test_leaves_come_before_what_is_made_of_them(build: Build) -> None:
     assert {d.code for d in coded[TOP.id].derivations} == {code_of(coded[TOP.id]).id}
 
 
-def test_a_method_and_its_components_share_their_questions(build: Build) -> None:
-    build()
-    asked = [[part.technique for part in _about(name, i)] for name, _, i, _ in build.model.requests]
-    assert [name for name, *_ in build.model.requests] == ["modularize", "fidelity"]
-    assert asked == [[CLIPPING.name, DAMPING.name, TOP.name]] * 2
-    inputs = build.model.requests[0][2]
-    assert "Made of: Median peak clipping (1), Exponential damping (2)" in inputs["techniques"]
-
-
 @pytest.fixture
 def whole_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reserves a separate question for the composite, because a question has room for only two techniques."""
     monkeypatch.setattr("xkg.build.guided.coding.write._MOST_TOGETHER", 2)
-
-
-@pytest.mark.usefixtures("whole_later")
-def test_components_hear_of_what_is_made_of_them_later(build: Build) -> None:
-    build()
-    first, _, last, _ = [inputs["techniques"] for *_, inputs, _ in build.model.requests]
-    assert first.count("Later part of Damped peak filter") == 2
-    assert first.count("Clips counts, then damps them.") == 1
-    assert "Made of: Median peak clipping, Exponential damping" in last
 
 
 def test_review_and_writing_begin_alike(build: Build) -> None:
@@ -210,25 +189,6 @@ def test_a_component_without_running_code_gives_way_to_its_own_components(build:
     assert "def smooth" not in offered
 
 
-def test_code_of_a_component_is_offered_and_not_what_that_is_made_of(
-    build: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("xkg.build.guided.coding.write._MOST_TOGETHER", 1)
-    good = written(SMOOTH, SMOOTH_TEST)
-    build(
-        [TOP, CLIPPING, STAGE, DEEP],
-        STAGE_LOCATED,
-        modularize=lambda request: good if request.technique == STAGE.name else sound(request),
-        fidelity=lambda _: verdict(),
-        revise=lambda _: {"cause": "all holds", "edits": []},
-        strengthen=lambda _: {"cause": "all is noticed", "edits": []},
-    )
-    offered = build.offered_to(TOP)
-    assert "def smooth(values)" in offered
-    assert "Exponential damping" not in offered  # the component's code is included with the composite
-    assert offered.count("def damp(") == 1
-
-
 @pytest.mark.usefixtures("whole_later")
 def test_a_check_that_the_model_cannot_make_keeps_what_was_reached_and_is_made_again(build: Build) -> None:
     def judged(request: Question) -> Any:
@@ -279,20 +239,6 @@ def test_a_stop_lets_what_is_under_way_end_and_begins_no_composite(
     assert isinstance(stopped, BudgetError)
     assert list(coded) == [CLIPPING.id]
     assert TOP.name not in {name for _, name in build.requests}
-
-
-def test_a_stop_in_the_middle_of_a_technique_loses_no_run(build: Build) -> None:
-    def judged(_: Question) -> Any:
-        raise BudgetError("check: spent")
-
-    coded, stopped = build(fidelity=judged)
-    assert isinstance(stopped, BudgetError)
-    assert coded == {}
-    runs = {path: path.stat().st_mtime_ns for path in (build.folder / "runs").iterdir()}
-    assert runs
-    coded, _ = build()
-    assert len(coded) == 3
-    assert runs.items() <= {path: path.stat().st_mtime_ns for path in (build.folder / "runs").iterdir()}.items()
 
 
 @pytest.mark.product("each input")

@@ -1,7 +1,7 @@
 """Tests runs of drafts. A draft runs only once, with the packages that it needs, and at most two runs are in
 progress."""
 
-import threading
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,9 +12,9 @@ import pytest
 from tests.build.guided.drafts import draft_of
 from tests.build.guided.quick_runner import QuickRunner
 from tests.build.test_package_versions import IN_PACKAGE
-from xkg.build.guided.coding.trial import Trials, node
+from xkg.build.guided.coding.trial import Trials
 from xkg.build.guided.draft import Draft
-from xkg.model import Level, code_id
+from xkg.model import Level
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.runner import Environment, Job, Limits, Outcome
 
@@ -27,28 +27,26 @@ def draft(implementation: str = MODULE, test: str = TEST) -> Draft:
     return draft_of(implementation, test, documentation="D.", excerpt="lines")
 
 
-class Place:
-    """Counts the runs and the environments requested. `failing` contains the numbers of the environments in which a
-    package does not work. `same` makes all environments identical."""
+def ended(how: Literal["exited", "killed", "timeout"], output: str = "") -> Outcome:
+    code = 1 if how == "exited" else None
+    return Outcome(ended=how, exit_code=code, output=output, seconds=0, peak_memory_mb=0, runner="quick", command="")
 
-    name = "quick"
-    weaker: tuple[str, ...] = ()
 
-    def __init__(
-        self, failing: Sequence[int] = (), *, same: bool = False, incomplete: bool = False, without: Sequence[int] = ()
-    ) -> None:
+class Place(QuickRunner):
+    """A runner and a maker of environments that count what they are asked for. `failing` are the numbers of the
+    environments in which a package does not work, `same` makes all of them one."""
+
+    def __init__(self, failing: Sequence[int] = (), *, same: bool = False, without: Sequence[int] = ()) -> None:
         self.failing = failing
         self.same = same
-        self.incomplete = incomplete
         self.without = without
         self.requests: list[tuple[dict[str, Sequence[str]], list[str], str | None]] = []
         self.jobs: list[Job] = []
         self.ended: Outcome | None = None
         self.outputs: dict[int, str] = {}
-        self.under_way = 0
+        self.pause = 0.0
+        self.under_way: list[Job] = []
         self.most_under_way = 0
-        self.first_two: threading.Barrier | None = None
-        self._lock = threading.Lock()
 
     def make(self, imports: Mapping[str, Sequence[str]], requirements: Sequence[str], day: str | None) -> Environment:
         request = (dict(imports), list(requirements), day)
@@ -56,34 +54,22 @@ class Place:
         number = 0 if self.same else self.requests.index(request)
         site = None if number in self.without else Path(f"/nowhere/{number}/site")
         provided = {name: f"{name}==1.{number}" for name in imports}
-        return Environment(site=site, hash=f"h{number}", incomplete=self.incomplete, provided=provided)
+        return Environment(site=site, hash=f"h{number}", provided=provided)
 
     def run(self, job: Job) -> Outcome:
-        with self._lock:
-            self.jobs.append(job)
-            self.under_way += 1
-            self.most_under_way = max(self.most_under_way, self.under_way)
-            waits = self.first_two is not None and len(self.jobs) <= 2
-        if self.first_two is not None and waits:
-            self.first_two.wait(60)
+        self.jobs.append(job)
+        self.under_way.append(job)
+        self.most_under_way = max(self.most_under_way, len(self.under_way))
+        time.sleep(self.pause)
         try:
             if self.ended is not None:
                 return self.ended
             outputs = dict.fromkeys(self.failing, IN_PACKAGE) | self.outputs
             if job.site is not None and (number := int(job.site.parent.name)) in outputs:
-                return Outcome(
-                    ended="exited",
-                    exit_code=1,
-                    output=outputs[number],
-                    seconds=0,
-                    peak_memory_mb=0,
-                    runner="quick",
-                    command="quick",
-                )
-            return QuickRunner().run(job)
+                return ended("exited", outputs[number])
+            return super().run(job)
         finally:
-            with self._lock:
-                self.under_way -= 1
+            self.under_way.pop()
 
     def trials(
         self,
@@ -123,11 +109,7 @@ def test_only_what_decides_a_run_is_run_anew(tmp_path: Path, change: str) -> Non
     limits = Limits(seconds=5) if change == "limits" else None
     if change == "runner":
         place.name = "other"
-    texts = {
-        "implementation": "def twice(x):\n    return 2 * x\n",
-        "test": TEST + "\n",
-        "documentation": "Other.",
-    }
+    texts = {"implementation": "def twice(x):\n    return 2 * x\n", "test": TEST + "\n", "documentation": "Other."}
     other = draft().model_copy(update={name: text for name, text in texts.items() if name == change})
     place.trials(tmp_path, limits=limits)(other)
     assert (len(place.jobs) > runs) == (change != "documentation")
@@ -142,15 +124,6 @@ def test_packages_are_those_of_the_paper_with_the_draft_s_own_and_its_test_s(tmp
     assert sorted(imports) == ["jax", "numpy", "scipy", "torch"]
     assert set(imports["torch"]) == {"Tensor", "nn", "optim"}
     assert (requirements, day) == (["flax==0.7"], DAY)
-
-
-def test_drafts_that_import_nothing_new_share_the_paper_s_packages(tmp_path: Path) -> None:
-    place = Place(same=True)
-    trials = place.trials(tmp_path, base={"numpy": ()})
-    trials(draft())
-    trials(draft("import numpy\n" + MODULE))
-    assert place.requests[0] == place.requests[1]
-    assert set(trials.environments) == {"h0"}
 
 
 def test_a_proof_names_what_the_code_ran_with(tmp_path: Path) -> None:
@@ -205,44 +178,19 @@ def test_versions_that_come_to_the_same_or_to_nothing_are_not_run(tmp_path: Path
     assert (len(nothing.requests), len(nothing.jobs)) == (3, 1)
 
 
-def test_what_met_a_registry_that_was_down_is_tried_again(tmp_path: Path) -> None:
-    place = Place(failing=[0], incomplete=True)
-    trials = place.trials(tmp_path)
-    assert trials.final
-    assert trials(draft()).evidence.level is Level.PARSED
-    assert not trials.final
-    assert len(place.requests) == 1  # a first retry uses the same packages
-    up = Place()
-    later = up.trials(tmp_path)
-    assert later(draft()).evidence.level is Level.TESTED
-    assert later.final
-
-
-@pytest.mark.parametrize(("ended", "cause"), [("killed", Cause.KILLED), ("timeout", Cause.TIME)])
-def test_a_run_that_was_ended_is_not_stored(tmp_path: Path, ended: Literal["killed", "timeout"], cause: Cause) -> None:
-    place = Place()
-    place.ended = Outcome(
-        ended=ended, exit_code=None, output="", seconds=0, peak_memory_mb=0, runner="quick", command="quick"
-    )
-    assert place.trials(tmp_path)(draft()).cause is cause
-    place.ended = None
-    assert place.trials(tmp_path)(draft()).cause is Cause.PASSES
-
-
 def test_two_run_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xkg.sandbox.evidence.run_slots.processors", lambda: 2)
     place = Place()
-    place.first_two = threading.Barrier(2)
-    trials = place.trials(tmp_path)
-    drafts = [draft(test=TEST + f"assert twice({n}) == {2 * n}\n") for n in range(6)]
+    place.pause = 0.02
     with ThreadPoolExecutor(6) as pool:
-        proofs = list(pool.map(trials, drafts))
-    assert [proof.evidence.level for proof in proofs] == [Level.TESTED] * 6
+        list(pool.map(place.trials(tmp_path), [draft(test=f"{TEST}assert twice({n}) == {2 * n}\n") for n in range(6)]))
     assert place.most_under_way == 2
 
 
-def test_the_node_of_a_draft_has_its_packages_and_no_level() -> None:
-    code = node(draft("import os\nimport numpy as np\nimport scipy.linalg\n", "import torch\n"))
-    assert code.id == code_id("p#t", code.implementation, code.test)
-    assert code.packages == ("numpy", "scipy")
-    assert (code.level, code.evidence, code.documentation) == (Level.NONE, (), "D.")
+@pytest.mark.parametrize(("how", "cause"), [("killed", Cause.KILLED), ("timeout", Cause.TIME)])
+def test_a_run_that_was_ended_is_not_stored(tmp_path: Path, how: Literal["killed", "timeout"], cause: Cause) -> None:
+    place = Place()
+    place.ended = ended(how)
+    assert place.trials(tmp_path)(draft()).cause is cause
+    place.ended = None
+    assert place.trials(tmp_path)(draft()).cause is Cause.PASSES

@@ -19,7 +19,6 @@ from xkg.build.guided.coding.write import (
     written_from_definition,
 )
 from xkg.build.guided.draft import Draft
-from xkg.errors import AnswerError
 from xkg.llm.client import More
 from xkg.model import Level, Technique
 from xkg.sandbox.evidence.levels import prove
@@ -158,40 +157,7 @@ def test_the_same_code_in_two_components_stands_there_once() -> None:
     draft = written(answering(SCHEDULE), component(), twin, technique=WHOLE)
     assert isinstance(draft, Draft)
     assert draft.implementation.count("def decay") == 1
-
-
-def test_lines_that_several_were_made_from_stand_in_the_excerpt_once() -> None:
-    twin = Component(
-        name="Rise",
-        technique="p#rise",
-        implementation="def rise(x):\n    return x + 1\n",
-        sources=("elsewhere",),
-        excerpt=component().excerpt + "\n# --- more.py:1-2 @ 0123456\ndef rise(x):\n    return x + 1\n",
-    )
-    both = SCHEDULE | {"implementation": SCHEDULE["implementation"].replace("base * decay(s)", "base * decay(rise(s))")}
-    draft = written(answering(both), component(), twin, technique=WHOLE)
-    assert isinstance(draft, Draft)
     assert draft.excerpt.count("math.exp(-step)") == 1
-    assert draft.excerpt.count("def rise") == 1
-
-
-def test_long_components_are_represented_by_their_signatures() -> None:
-    body = "".join(f"    step = step * {i} + math.exp(-step)\n" for i in range(300))
-    long = component().model_copy(
-        update={"implementation": f'import math\n\ndef decay(step):\n    """Decays."""\n{body}    return step\n'}
-    )
-    model = answering(SCHEDULE)
-    written(model, long, technique=WHOLE)
-    assert model.requests[0][2]["components"] == "From Decay:\ndef decay(step)  # Decays."
-
-
-def test_a_test_of_an_unused_component_gets_the_reason_why_it_is_missing() -> None:
-    other = Component(name="Other", technique="p#other", implementation="def rise(x):\n    return x + 1\n")
-    wrong = SCHEDULE | {"test": SCHEDULE["test"].replace("import schedule", "import rise, schedule")}
-    named = SCHEDULE | {"documentation": f"{DOCUMENTATION} Other has no part in a rate."}
-    model = answering(wrong, named)
-    written(model, component(), other, technique=WHOLE)
-    assert "does not define rise; it contains only component code that you use" in str(model.requests[0][3])
 
 
 def test_components_without_code_are_told() -> None:
@@ -203,28 +169,11 @@ def test_components_without_code_are_told() -> None:
     assert draft.absent == ("Restarts",)
 
 
-def test_the_model_may_decline() -> None:
-    declined = {
-        "technique": 1,
-        "declined": "It only\nlogs.",
-        "statements": [],
-        "implementation": "",
-        "test": "",
-        "documentation": "",
-    }
-    answer = written(answering(declined))
-    assert answer == Declined(technique=TECHNIQUE.id, reason="It only logs.", shown=("decay",))
-
-
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
         ({"declined": " "}, "one sentence that explains why"),
-        ({"declined": "no"}, "decide"),
         ({"implementation": "def decay(x):\n    return floor(x)\n"}, "undefined: floor"),
-        ({"implementation": "def decay(:\n"}, "does not parse"),
-        ({"implementation": "from rates import decay\n\ndef f(x):\n    return decay(x)\n"}, "imports rates"),
-        ({"test": "print(1)"}, "asserts nothing"),
         ({"documentation": " "}, "it is empty"),
     ],
 )
@@ -325,14 +274,6 @@ def test_a_faulty_module_is_asked_for_again_alone() -> None:
     assert "def decay" in model.requests[1][2]["code"]
 
 
-def test_without_an_answer_each_is_asked_for_alone() -> None:
-    error = AnswerError("modularize: none")
-    model = FakeModel({"modularize": [error, {"modules": [DECAY]}, error]})
-    found = both(model)
-    assert isinstance(found[TECHNIQUE.id], Draft)
-    assert found[WHOLE.id] == "modularize: none"
-
-
 def test_a_question_holds_at_most_six_techniques_and_as_much_code_as_fits() -> None:
     codebase = codebase_of({**FILES, "long.py": "def long(x):\n" + "    x = x + 1.000001\n" * 1100 + "    return x\n"})
     short, long = (
@@ -343,20 +284,6 @@ def test_a_question_holds_at_most_six_techniques_and_as_much_code_as_fits() -> N
 
 
 MADE_OF_DECAY = STEPS.model_copy(update={"inside": (TECHNIQUE.id,)})
-
-
-def test_a_method_calls_components_of_the_same_answer() -> None:
-    model = FakeModel({"modularize": [{"modules": [DECAY, SCHEDULE | {"technique": 2}]}]})
-    writing = Writing([RATES, MADE_OF_DECAY], codebase_of(FILES), model)
-    outcomes = writing.answers()
-    assert "Made of: Decay (1)" in model.requests[0][2]["techniques"]
-    assert model.requests[0][2]["components"] == ""
-    whole = outcomes[WHOLE.id]
-    assert isinstance(whole, Written)
-    draft = writing.draft(STEPS.model_copy(update={"components": (component(),)}), whole)
-    assert proven(draft) is Level.TESTED
-    assert "does not define" not in str(draft)
-    assert "undefined: decay" in str(writing.draft(STEPS, whole))
 
 
 def test_a_component_that_is_written_again_stands_in_the_question_about_the_whole() -> None:

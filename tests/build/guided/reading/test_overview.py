@@ -48,9 +48,3 @@ def test_public_code_lists_what_others_import_first_and_copies_once() -> None:
         "echo/memory.py: class Memory  # Keeps echoes.",
         "echo/a_script.py: def run()",
     ]
-
-
-def test_a_docstring_is_cut_at_a_word() -> None:
-    source = f'def f():\n    """{"word " * 40}end."""\n    a = 1\n    return a\n'
-    [listed] = public_code(codebase_of({"a.py": source}))
-    assert listed.text.endswith("word …")

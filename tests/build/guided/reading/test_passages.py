@@ -38,38 +38,22 @@ def test_excerpts_of_a_passage_are_its_text(name: str) -> None:
 
 
 def test_algorithms_statements_and_tables_of_settings_are_passages_of_their_own() -> None:
-    text = r"""
-# Quiet Descent
-
-## Abstract
-We propose quiet descent, an optimiser that skips small steps.
-
-## Method
-Quiet descent skips a step when its norm is below a threshold.
-
-**Theorem 1.** Quiet descent converges on every convex function that is smooth and bounded from below.
-
-The threshold shrinks with the number of skipped steps.
-
-```
-if norm < threshold: skip()
-```
-
-## Hyperparameters
-
-| learning rate | 0.1 |
-|---|---|
-| threshold | 0.003 |
-
-## Results
-
-| model | accuracy |
-|---|---|
-| ours | 91.2 |
-
-## References
-[1] Somebody. Something. 2020.
-"""
+    text = "\n\n".join(
+        [
+            "# Quiet Descent",
+            "## Method",
+            "Quiet descent skips a step when its norm is below a threshold.",
+            "**Theorem 1.** Quiet descent converges on every convex function that is smooth and bounded from below.",
+            "The threshold shrinks with the number of skipped steps.",
+            "```\nif norm < threshold: skip()\n```",
+            "## Hyperparameters",
+            "| learning rate | 0.1 |\n|---|---|\n| threshold | 0.003 |",
+            "## Results",
+            "| model | accuracy |\n|---|---|\n| ours | 91.2 |",
+            "## References",
+            "[1] Somebody. Something. 2020.",
+        ]
+    )
     passages = read_passages(markdown(text))
     kinds = {p.kind: p.text for p in passages.listed}
     settings, results = (p for p in passages.listed if p.kind == "table")

@@ -106,11 +106,8 @@ GOT_AROUND = {
     "dropped": [(f"    {CLOSE}\n", "")],
     "commented out": [(CLOSE, f"# {CLOSE}")],
     "printed instead": [(ZERO, "print(discrepancy(x, x) == 0.0)")],
-    "made a docstring": [(ZERO, f'"""{ZERO}"""')],
     "True": [(ZERO, "assert True")],
-    "a text": [(ZERO, 'assert "discrepancy(x, x) == 0.0"')],
     "in try and except": [(f"    {ZERO}\n", f"    try:\n        {ZERO}\n    except AssertionError:\n        pass\n")],
-    "in try with a message": [(f"    {ZERO}\n", f"    try:\n        {ZERO}\n    except Exception as e:\n        print(e)\n")],
     "main in try": [('":\n    main()', '":\n    try:\n        main()\n    except BaseException:\n        pass')],
     "suppressed": [("import numpy as np\nfrom implementation", "import contextlib\nimport numpy as np\nfrom implementation"), (f"    {ZERO}\n", f"    with contextlib.suppress(AssertionError):\n        {ZERO}\n")],
     "finally return": [(f"    {CLOSE}\n", f"    try:\n        {CLOSE}\n    finally:\n        return\n")],
@@ -131,7 +128,6 @@ GOT_AROUND = {
     # --- in the implementation
     "swallows": [(f"    {RETURN}", f"    try:\n        {RETURN}\n    except Exception:\n        return 0.0")],
     "bare except": [(f"    {EXP}", f"    try:\n        {EXP}\n    except:\n        return np.zeros(1)")],
-    "swallows one kind": [(f"    {RETURN}", f"    try:\n        {RETURN}\n    except ValueError:\n        pass")],
     "public function gone": [(MODULE[MODULE.index("def discrepancy") : MODULE.index("class Smoother")], "")],
     "second definition": [("\n\nclass Smoother:", "\n\ndef discrepancy(x, y, width=None):\n    return 0.0\n\n\nclass Smoother:")],
     "asks who runs it": [(RETURN, 'return 0.0 if __name__ == "__main__" else within - 2 * across')],
@@ -146,44 +142,21 @@ GOT_AROUND = {
 HONEST = {
     "import of a renamed function": [("from scipy.integrate import simps", "from scipy.integrate import simpson"), ("simps(values, dx=0.5)", "simpson(values, dx=0.5)")],
     "import with a fallback": [("from scipy.integrate import simps", "try:\n    from scipy.integrate import simpson as simps\nexcept ImportError:\n    from scipy.integrate import simps")],
-    "missing import in the test": [("import Smoother, discrepancy, kernel", "import Smoother, discrepancy, kernel, _median")],
-    "removed alias": [("dtype=np.float64", "dtype=float")],
     "shape": [("x[:, None, :] - y[None, :, :]", "x[:, np.newaxis, :] - np.asarray(y)[np.newaxis, :, :]")],
-    "dtype": [("x = np.asarray(x, dtype=np.float64)", "x, y = np.asarray(x, dtype=np.float32), np.asarray(y, dtype=np.float32)")],
     "off by one": [("ordered[len(ordered) // 2]", "ordered[(len(ordered) - 1) // 2]")],
-    "wrong sign": [(RETURN, "return within + across - 3 * across")],
     "wrong expected constant": [("0.13533", "0.1353353")],
-    "wrong expected shape": [("(2, 2)\n", "(2, 3)\n")],
-    "wrong expected scalar": [("- 5.0) < 1e-6", "- 5.5) < 1e-6")],
     "exact float compared closely": [(ZERO, "assert abs(discrepancy(x, x)) < 1e-9")],
-    "exact float compared with allclose": [(ZERO, "assert np.isclose(discrepancy(x, x), 0.0)")],
     "tolerance of float32": [("< 1e-6", "< 1e-5")],
-    "two-sided bound instead of one": [("assert k.min() > 0 and", "assert 0.1 < k.min() < 0.2 and")],
-    "direction of a bound": [("0.0 < discrepancy(x, y, width=1.0) < 0.5", "0.0 < discrepancy(x, y, width=1.0) < 0.25")],
-    "order of assertions": [(f"    {SHAPE}\n    {CLOSE}\n", f"    {CLOSE}\n    {SHAPE}\n")],
     "renamed variable": [("k = kernel(x, y)\n    assert k.shape == (2, 2)", "gram = kernel(x, y)\n    k = gram\n    assert gram.shape == (2, 2)")],
     "expected value by its own formula": [("[[1.0, 0.13533], [0.60653, 0.60653]]", "np.exp(-((x - y.T) ** 2) / 2)")],
     "unpacked conjunction": [(BOTH, "assert k.min() > 0\n    assert k.max() <= 1.0")],
-    "message added": [(ZERO, f'{ZERO}, "a set is no distance from itself"')],
-    "wrong argument in the call": [("Smoother(keep=0.75)", "Smoother(0.75)")],
     "helper added": [("def discrepancy(", "def _mean(values):\n    return float(np.mean(values))\n\n\ndef discrepancy("), ("kernel(x, y, width).mean()", "_mean(kernel(x, y, width))")],
-    "body moved to a helper": [("    within = kernel(x, x, width).mean() + kernel(y, y, width).mean()\n    across = kernel(x, y, width).mean()\n    return within - 2 * across", "    return _estimate(x, y, width)\n\n\ndef _estimate(x, y, width):\n    within = kernel(x, x, width).mean() + kernel(y, y, width).mean()\n    across = kernel(x, y, width).mean()\n    return within - 2 * across")],
     "private function inlined": [(MODULE[MODULE.index("def _median") : MODULE.index("def discrepancy")], ""), ("_median(np.abs(x - y).ravel())", "np.median(np.abs(x - y))")],
     "guard against an empty input": [("    within = kernel", "    if len(x) == 0:\n        return 0.0\n    within = kernel")],
-    "validation added": [("    within = kernel", '    if x.ndim != 2:\n        raise ValueError("points are rows")\n    within = kernel')],
-    "seeded": [("    x = np.array([[0.0], [1.0]])", "    np.random.seed(0)\n    x = np.array([[0.0], [1.0]])")],
-    "a float in the end": [(RETURN, "return float(within - 2 * across)")],
     "assertion in a loop": [(f"    {ZERO}\n", "    for points in (x, y):\n        assert discrepancy(points, points) == 0.0\n")],
-    "testing function of the library": [(CLOSE, "np.testing.assert_allclose(k, [[1.0, 0.13533], [0.60653, 0.60653]], atol=1e-5)")],
     "public function renamed": [("def discrepancy(", "def squared_mmd("), ("import Smoother, discrepancy, kernel", "import Smoother, kernel, squared_mmd"), (ZERO, "assert squared_mmd(x, x) == 0.0"), ("0.0 < discrepancy(x, y, width=1.0) < 0.5", "0.0 < squared_mmd(x, y, width=1.0) < 0.5"), ("isinstance(discrepancy(x, y), float)", "isinstance(squared_mmd(x, y), float)")],
-    "annotations": [("def kernel(x, y, width=1.0):", "def kernel(x: np.ndarray, y: np.ndarray, width: float = 1.0) -> np.ndarray:")],
-    "result kept on the way": [("        return total / len(values)", "        self.last = total / len(values)\n        return self.last")],
     "filled in place": [(EXP, "result = np.empty_like(distance)\n    np.exp(-distance / (2 * width**2), out=result)\n    return result")],
-    "returns a closure": [(RETURN, "def estimate():\n        return within - 2 * across\n\n    return estimate()")],
     "pairs in a loop": [(CLOSE, "for got, wanted in zip(k.ravel(), [1.0, 0.13533, 0.60653, 0.60653]):\n        assert abs(got - wanted) < 1e-5")],
-    "expected values worked out in a loop": [(CLOSE, "expected = np.zeros((2, 2))\n    for i in range(2):\n        for j in range(2):\n            expected[i, j] = np.exp(-((x[i, 0] - y[j, 0]) ** 2) / 2)\n    assert np.allclose(k, expected, atol=1e-5)")],
-    "called from the module": [('if __name__ == "__main__":\n    main()', "main()")],
-    "vectorised": [("            self.value = self.keep * self.value + (1 - self.keep) * new", "            self.value = new + self.keep * (self.value - new)")],
 }
 # fmt: on
 
@@ -202,10 +175,6 @@ def test_a_broken_test_may_be_repaired_but_keeps_its_assertions() -> None:
     broken = changed((ZERO, "assert discrepancy(x, x ==="))
     assert complaint(broken, DRAFT) is None
     assert complaint(broken, changed((f"    {ZERO}\n", ""), (f"    {SHAPE}\n", ""), (f"    {BOTH}\n", ""))) is not None
-
-
-def test_a_broken_implementation_may_be_repaired() -> None:
-    assert complaint(changed((RETURN, "return (within - 2 * across")), DRAFT) is None
 
 
 def test_what_was_there_before_is_no_fault_of_the_repair() -> None:
@@ -228,21 +197,15 @@ LINES = st.sampled_from(
     [
         "assert f(1) == 2",
         "assert abs(f(1) - 2.0) < 1e-6",
-        "assert f(2) is not None",
-        "assert isinstance(f(1), int) and f(3) > 0",
         "assert f(1) == 2 or f(2) == 3",
         "assert np.allclose(f(x), [1.0, 2.0])",
-        "assert not f(x).any()",
         "for i in range(3):\n    assert f(i) == i + 1",
         "if f(1) > 0:\n    assert f(2) == 3",
         "def check(value):\n    assert value == 2",
         "check(f(1))",
         "with pytest.raises(ValueError):\n    f(None)",
         "x = f(2)",
-        "assert x == 3",
         "try:\n    f(0)\nexcept ValueError:\n    pass",
-        "return_value = [f(i) for i in range(4)]",
-        "assert return_value == [1, 2, 3, 4]",
         "assert f(1) == f(1)",
         "assert True",
     ]

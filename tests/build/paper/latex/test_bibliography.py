@@ -41,10 +41,6 @@ def test_nocite_star_takes_all_and_a_broken_entry_loses_only_itself() -> None:
     assert [r.key for r in found if r.title] == ["one", "two", "four"]
 
 
-def test_a_missing_bibliography_is_a_warning() -> None:
-    assert references(r"\cite{a}\bibliography{refs}") == ((), ("the bibliography refs was not found",))
-
-
 def test_a_bibliography_of_another_folder_is_read_where_only_one_has_its_name() -> None:
     def read(files: dict[str, str], folder: str) -> tuple[tuple[Reference, ...], tuple[str, ...]]:
         reader = MemoryReader({name: content.encode() for name, content in files.items()})
@@ -133,21 +129,30 @@ BIBLATEX = r"""\refsection{0}
         (
             NATBIB,
             [
-                ("lind", "Sparse probes: Études in $L_1$", 2019, None, "10.1234/jn_12.5"),
-                ("berg", "Do restarts suffice? A study", 2020, "2001.01234", None),
+                ("lind", "Sparse probes: Études in $L_1$", 2019, None, "10.1234/jn_12.5", "Lind et al. (2019a)"),
+                ("berg", "Do restarts suffice? A study", 2020, "2001.01234", None, "Berg (2020)"),
             ],
         ),
-        (IEEE, [("lind", "Sparse probes, revisited", 1998, None, None), ("plain", "Shallow nets", 2003, None, None)]),
-        (REVTEX, [("lind", "Quantum probes", 2001, None, "10.1103/PhysRev.1.2")]),
+        (
+            IEEE,
+            [
+                ("lind", "Sparse probes, revisited", 1998, None, None, None),
+                ("plain", "Shallow nets", 2003, None, None, None),
+            ],
+        ),
+        (REVTEX, [("lind", "Quantum probes", 2001, None, "10.1103/PhysRev.1.2", "Lind (2001)")]),
         (
             BIBLATEX,
-            [("lind", "Sparse probes", 2019, None, "10.1234/jn.5"), ("berg", "Restarts", None, "2001.01234", None)],
+            [
+                ("lind", "Sparse probes", 2019, None, "10.1234/jn.5", "Lind (2019)"),
+                ("berg", "Restarts", None, "2001.01234", None, None),
+            ],
         ),
     ],
     ids=["natbib", "ieee", "revtex", "biblatex"],
 )
 def test_bbl_styles(bbl: str, expected: list[tuple[object, ...]]) -> None:
-    assert [(r.key, r.title, r.year, r.arxiv_id, r.doi) for r in parse_bbl(bbl)] == expected
+    assert [(r.key, r.title, r.year, r.arxiv_id, r.doi, r.cited_as) for r in parse_bbl(bbl)] == expected
 
 
 def test_the_bbl_is_preferred_to_the_bib() -> None:
@@ -182,16 +187,12 @@ def test_the_bbl_is_preferred_to_the_bib() -> None:
             "Probes technical report",
             2023,
         ),
-        ("Ada Lind, Bo Berg, et al. Sparse probes. In Proceedings of Nothing, 2016.", "Sparse probes", 2016),
-        ("Ada Lind and Bo Berg. Sparse probes. pages 11–16, 2016.", "Sparse probes", 2016),
         ("Ada Lind. 2016. Sparse probes in R. Journal of Nothing, 8(1):1–2.", "Sparse probes in R", 2016),
         ("Lind, Ada B and Berg, Bo C. Sparse probes. In Nothing, 2016.", "Sparse probes", 2016),
-        ("Lind, Ada J.C. and Berg, Bo. Sparse probes. Nothing Press, 2016.", "Sparse probes", 2016),
         ("Lind, Ada, Do, Bo B., and van der Berg, C Cy. Sparse probes. 2016.", "Sparse probes", 2016),
         ("Ada Lind, R. Bo Berg, and Cy Cole. 2018. Sparse probes. In Nothing.", "Sparse probes", 2018),
         ("Lind, A. B. C.; and Berg, D. 2018. Sparse probes. In Nothing.", "Sparse probes", 2018),
         ("A. Lind and B. C. Berg, Sparse probes. Anytown: Nothing Press, 2018.", "Sparse probes", 2018),
-        ("M. Ada Lind, Bo Berg, and Cy Cole. Sparse probes. In Nothing, 2018.", "Sparse probes", 2018),
         ('Ada Lind. How "less is more" in probes. In Nothing, 2018.', 'How "less is more" in probes', 2018),
         ("Lind, A. Sparse probes. nature, 518(7540):529–533, 2015.", "Sparse probes", 2015),
         ("Lind, A., & Berg, B. 2005, Monthly Notices of Nothing, 359, 567", None, 2005),
@@ -220,19 +221,6 @@ def test_any_text_as_a_bibliography(text: str) -> None:
     reference_from_text(text)
 
 
-@pytest.mark.parametrize(
-    ("bbl", "expected"),
-    [
-        (NATBIB, ["Lind et al. (2019a)", "Berg (2020)"]),
-        (IEEE, [None, None]),
-        (REVTEX, ["Lind (2001)"]),
-        (BIBLATEX, ["Lind (2019)", None]),
-    ],
-)
-def test_what_running_text_calls_an_entry(bbl: str, expected: list[str | None]) -> None:
-    assert [r.cited_as for r in parse_bbl(bbl)] == expected
-
-
 def test_abbreviations_that_stand_for_one_another_stay_small() -> None:
     doubled = "@string{a = a # a # a}\n" * 60
     (entry,) = bibtex.entries("@string{a = {long }}\n" + doubled + "@article{k, title = a # a}")
@@ -242,8 +230,7 @@ def test_abbreviations_that_stand_for_one_another_stay_small() -> None:
 @pytest.mark.parametrize("author", [",", " , and , ", "{}", "{},{}", "\\\\"])
 def test_an_author_without_a_name_is_none(author: str) -> None:
     bib = f"@article{{one, author = {{{author}}}, title = {{A title of some length}}, year = 2019}}"
-    files = PaperFiles(MemoryReader({"main.tex": b"\\cite{one}\\bibliography{refs}", "refs.bib": bib.encode()}))
-    (reference,), _ = latex_references(files, "main.tex", files.text("main.tex") or "")
+    (reference,), _ = references(r"\cite{one}\bibliography{refs}", refs_bib=bib)
     assert reference.title == "A title of some length"
     assert reference.cited_as is None
 

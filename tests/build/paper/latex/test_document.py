@@ -237,7 +237,6 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
             r"\author{\name Ada Lind \email a@b.c \\ \addr Rue Bo \AND \name{} Bo Berg \email b@b.c}",
             ("Ada Lind", "Bo Berg"),
         ),
-        (r"\author{Ada Lind \\ ETH Z{\"u}rich \And Bo Berg \\ UC Berkeley}", ("Ada Lind", "Bo Berg")),
         (r"\author{David S.~Hippocampus\thanks{Use it.} \\ Somewhere \And Natalia Cerebro}", ()),
         (r"\author{Anonymous Author \and First Author \and Ada Lind}", ("Ada Lind",)),
         (
@@ -247,10 +246,6 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
         (r"\name[affiliation={1}]{Ada}{Lind} \name[affiliation={1,2}]{Bo}{Berg}", ("Ada Lind", "Bo Berg")),
         (r"\author{\begin{tabular}{c@{\quad}c}Ada Lind & Bo Berg\\ MIT & ETH\end{tabular}}", ("Ada Lind", "Bo Berg")),
         (r"\author{Ada Lind\hspace{1em} Bo Berg~\orcidlink{0000-0001}\\ MIT}", ("Ada Lind", "Bo Berg")),
-        (
-            r"\author{\begin{tabular}{cc}Ada Lind & Bo Berg\\ Uni Rom & Some Institute\end{tabular}}",
-            ("Ada Lind", "Bo Berg"),
-        ),
         ("\\author{A\u0301da Li\u0323nd \\and Bo Berg}", ("Áda Lịnd", "Bo Berg")),
         (r"\author{Paper ID 1234}", ()),
         (r"\author{Ada Lind (MIT \& ETH) \\ Bo Berg (Rome)}", ("Ada Lind", "Bo Berg")),
@@ -259,7 +254,6 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
         (r"\author{José Ortega y Gasset, Ada Lind und Bo Berg}", ("José Ortega y Gasset", "Ada Lind", "Bo Berg")),
         (r"\author{张三$^1$，李四$^2$ \\ 清华大学}", ("张三", "李四")),
         (r"\author{Ada Lind\corref{cor}\fnref{fn}} \author{Bo Berg\thanksref{a}}", ("Ada Lind", "Bo Berg")),
-        (r"\author{Ada Lind\inst{1} \and Bo {\O}st\inst{2}}", ("Ada Lind", "Bo Øst")),
         (
             r"\authors{Ada Lind,\aff{a}\correspondingauthor{Ada Lind, a@b.c} Bo Berg,\aff{b} and Cy Cole\aff{a,b}}",
             ("Ada Lind", "Bo Berg", "Cy Cole"),
@@ -268,7 +262,6 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
         (r"\titulo{Maré}\autor{Ada Lind}", ("Ada Lind",)),
         (r"\author{Ada Lind\thanks{a}\\ Some Institute\\ and \\ Bo Berg \\ Some Street}", ("Ada Lind", "Bo Berg")),
         (r"\author[id=a]{\inits{A}\fnm{Ada} \snm{Lind}}", ("Ada Lind",)),
-        (r"\author{Ada Lind\\Institute of Rivers \and Bo Berg\\Wendel Robotics}", ("Ada Lind", "Bo Berg")),
         (
             r"\author{Ada Lind \quad Cy Cole\\Institute of Rivers \and Bo Berg\\Wendel Robotics}",
             ("Ada Lind", "Cy Cole", "Bo Berg"),
@@ -292,7 +285,6 @@ def test_authors(tmp_path: Path, source: str, expected: tuple[str, ...]) -> None
         "\\newenvironment{m}[1][x]{\\begin{quote}\\textbf{Abstract:}}{\\end{quote}}\n\\begin{m}We propose it.\\end{m}",
         "\\NewDocumentEnvironment{m}{o}{\\begin{abstract}}{\\end{abstract}}\n\\begin{m}We propose it.\\end{m}",
         "\\newenvironment{m}[1]{\\section*{Abstract}\\textbf{#1}}{}\n\\begin{m}{2020-A}We propose it.\\end{m}",
-        "\\NewDocumentEnvironment{m}{m}{\\abstractname}{}\n\\begin{m}{2020-A}We propose it.\\end{m}",
         "\\renewenvironment{summary}{\\section*{\\abstractname}}{}\n\\begin{summary}We propose it.\\end{summary}",
     ],
 )
@@ -322,13 +314,16 @@ def test_large_text_of_a_section_is_no_title(tmp_path: Path) -> None:
 def test_citations_that_are_words_of_a_sentence_stay(tmp_path: Path) -> None:
     body = r"""\begin{abstract}Proposed by \citet{one}.\end{abstract}\section{A}
 As \citet[see][]{one,two} and \citeauthor{two} say \citep{one}, \citet{gone} agrees.
+
+\cite{one} show it. We follow \cite{one} here, as others \cite{one}. (See \cite{one}.)
 \begin{thebibliography}{2}\bibitem[Lind(2001)]{one} A. Lind. Probes. 2001.
 \bibitem[Berg and Cole(2002)]{two} B. Berg, C. Cole. Nets. 2002.\end{thebibliography}"""
     document = paper(tmp_path, body)
     assert document.abstract == "Proposed by Lind (2001)."
     section = document.sections[0]
-    read = plain(document, section.body_start, section.end)
-    assert read == "As Lind (2001) and Berg and Cole (2002) and Berg and Cole say, [gone] agrees."
+    cited, needed = plain(document, section.body_start, section.end).split("\n\n")[:2]
+    assert cited == "As Lind (2001) and Berg and Cole (2002) and Berg and Cole say, [gone] agrees."
+    assert needed.startswith("Lind (2001) show it. We follow Lind (2001) here, as others.")
 
 
 def test_an_accent_over_a_macro_without_its_arguments_is_left_out() -> None:
@@ -341,7 +336,6 @@ def test_an_accent_over_a_macro_without_its_arguments_is_left_out() -> None:
         ("a,, b", "a, b"),
         ("a, ; , b", "a, b"),
         ("a,,b", "a,,b"),
-        ("a, ,,b", "a,,,b"),
         ("a (e.g., , see ; and cf.) b", "a b"),
         ("a (e.g. this) b", "a (e.g. this) b"),
     ],
@@ -367,16 +361,6 @@ line~\ref{l} of \autoref{alg}.
     assert plain(document, last.children[0].body_start, last.end) == "See Appendix A.1 and [gone]."
 
 
-def test_citations_that_a_sentence_needs_are_read(tmp_path: Path) -> None:
-    body = r"""\section{A}
-\cite{one} show it. We follow \cite{one} here, as others \cite{one}. (See \cite{one}.)
-\begin{thebibliography}{2}\bibitem[Lind(2001)]{one} A. Lind. Probes. 2001.\end{thebibliography}"""
-    document = paper(tmp_path, body)
-    section = document.sections[0]
-    read = plain(document, section.body_start, document.text.index("\\begin{thebibliography}"))
-    assert read.startswith("Lind (2001) show it. We follow Lind (2001) here, as others.")
-
-
 def test_formulas_are_valid_without_their_environment(tmp_path: Path) -> None:
     preamble = r"""\newcommand{\F}{\mathcal{F}}\renewcommand{\d}{\mathrm{d}}\newcommand{\T}[2]{T_{#2}(#1)}
 \DeclarePairedDelimiter\abs{\lvert}{\rvert}"""
@@ -394,7 +378,6 @@ def test_formulas_are_valid_without_their_environment(tmp_path: Path) -> None:
     ("source", "formula"),
     [
         (r"x \phantom{=} y", "x y"),
-        (r"a \hphantom{\mathcal{X}_{i_{1}}}+b", "a +b"),
         (r"T^{a}\phantom{b}_{c}", "T^{a}{}_{c}"),
         (r"\left. \vphantom{\sum_{i}} z \right|", r"\left. z \right|"),
         (r"\phantomsection a = b", "a = b"),

@@ -1,12 +1,10 @@
 """Generates LaTeX papers in which every word is unique, to check that prompts contain each word once and in order."""
 
-import re
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-WORD = re.compile(r"(?:q[a-z]{5}z)")
-# LaTeX prints these words by itself.
+# What LaTeX prints by itself.
 PRINTED = frozenset(
     "Algorithm Figure Table Theorem Lemma Proof Equation Section Footnote for end if else while return Require Ensure "
     "Input Output repeat until in and as see by line Remark Assumption to".split()
@@ -158,12 +156,10 @@ def algorithms(draw: st.DrawFn, w: Writer) -> str:
     single = count == 1
     parts = []
     for _ in range(count):
-        caption = ""
-        if single or draw(st.just(True)):
-            caption = rf"\caption{{{w.words_of(2)}}}"
-            if draw(st.booleans()):
-                w.labels.append(f"alg:{w.count}")
-                caption += rf"\label{{{w.labels[-1]}}}"
+        caption = rf"\caption{{{w.words_of(2)}}}"
+        if draw(st.booleans()):
+            w.labels.append(f"alg:{w.count}")
+            caption += rf"\label{{{w.labels[-1]}}}"
         body = draw(
             st.sampled_from((_algorithmic, _algorithm2e)) if single and "algorithm" in begin else st.just(_algorithmic)
         )(w)

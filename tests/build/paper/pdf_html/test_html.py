@@ -8,7 +8,6 @@ from xkg.build.paper.document import Document
 from xkg.build.paper.pdf_html.html import parse_html
 from xkg.build.paper.plain import plain
 from xkg.build.paper.read import parse_paper
-from xkg.build.techniques.extract import extract
 from xkg.errors import InputError, UnsafeInputError
 
 
@@ -145,10 +144,6 @@ def test_offsets_lead_to_lines_of_the_file(document: Document) -> None:
     assert "ltx_equation" in line("x=\\frac")
 
 
-def test_techniques_come_from_it(document: Document) -> None:
-    assert "Light Merging" in {t.name for t in extract(document, "arxiv:1203.01234").techniques}
-
-
 def test_roman_numbers() -> None:
     def title(kind: str, number: str, words: str) -> str:
         tag = f'<span class="ltx_tag ltx_tag_{kind}">{number} </span>'
@@ -184,7 +179,6 @@ def test_a_page_of_another_maker() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "what"),
     [
-        ("a.html", b"", "has no text"),
         ("a.html", b"<html><body><script>x</script></body></html>", "has no text"),
         ("saved", b"<!DOCTYPE html><html><body><nav>Menu</nav></body></html>", "has no text"),
     ],

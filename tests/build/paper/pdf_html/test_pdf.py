@@ -10,7 +10,6 @@ from xkg.build.paper.document import Document
 from xkg.build.paper.pdf_html.pdf import parse_pdf
 from xkg.build.paper.plain import plain
 from xkg.build.paper.read import parse_paper
-from xkg.build.techniques.extract import extract
 from xkg.errors import InputError, UnsafeInputError
 
 LEFT, RIGHT = 60, 320
@@ -146,11 +145,6 @@ def test_offsets_lead_to_pages_and_their_lines(document: Document) -> None:
     assert document.place(document.walk()[3].start) == ("filter.pdf#page=1", 24)
     assert document.place(document.algorithms[0].start) == ("filter.pdf#page=2", 1)
     assert document.place(document.text.index("We repeat the merging")) == ("filter.pdf#page=2", 6)
-
-
-def test_techniques_come_from_it(document: Document) -> None:
-    names = {technique.name for technique in extract(document, "arxiv:1203.01234").techniques}
-    assert {"Weight Sorting", "Light Merging"} <= names
 
 
 def test_capitals_are_read_as_words_and_acronyms_stay() -> None:

@@ -50,7 +50,6 @@ PREAMBLE = r"""\documentclass[11pt,draft]{article}
         r"\newcommand{\some}[1]{#1} \some{kept} \renewcommand{\some}[1]{}\some{gone} \let\any\some \any{gone}",
         r"{\toggletrue{extra} kept}\iftoggle{extra}{gone}{kept} and {\bf\longfalse}\iflong kept\else gone\fi",
         r"\begin{center}\longfalse\iflong gone\fi\end{center}\iflong kept\fi",
-        r"\begingroup\longfalse\endgroup\iflong kept\fi",
         r"\includecomment{more}\begin{more}\longfalse\end{more}\iflong gone\fi kept",
         r"{\global\longfalse kept}\iflong gone\fi \ifthenelse{1>0}{\longtrue}{\longfalse}\iflong kept\fi",
         r"{\def\mode{1}\ifnum\mode=2 gone\fi}\ifnum\mode=2 kept\fi",
@@ -58,7 +57,6 @@ PREAMBLE = r"""\documentclass[11pt,draft]{article}
         r"kept \end{document} gone \end{document} gone",
         r"\csname iflong\endcsname kept\else gone\fi \csname longfalse\endcsname\iflong gone\fi",
         r"\iffalse gone \csname iflong\endcsname gone\fi gone\fi \csname ifshort\endcsname kept\fi",
-        r"\newcommand{\choose}[2]{\csname iflong\endcsname #1\else #2\fi}\choose{kept}{gone}",
         r"\ifodd\x kept \else kept \fi \ifunheard kept \else kept \fi",
         r"\NewDocumentCommand{\cut}{O{a} +m}{} \cut[b]{gone} \newcommand{\also}[2][a]{\cut{#2}} \also[b]{gone} kept",
         r"\NewDocumentCommand{\pick}{s m}{\IfBooleanF{#1}{#2}} \pick{kept} \pick*{gone}",
@@ -106,11 +104,6 @@ def test_tags_that_a_person_is_asked_for_are_said() -> None:
     found = flat({"main.tex": r"\usepackage[a]{optional}\AskOption \opt{a}{kept} \opt{b}{kept}"})
     assert found.text.count("kept") == 2
     assert "the optional package are unknown" in found.warnings[0]
-
-
-def test_a_condition_without_a_known_value_is_said() -> None:
-    (said,) = flat({"main.tex": PREAMBLE + r"\ifunheard a\else b\fi \ifunheard c\fi"}).warnings
-    assert re.search(r"\\ifunheard is unknown", said)
 
 
 def test_a_condition_that_only_sets_the_layout_is_not_said() -> None:
@@ -244,7 +237,7 @@ def test_combined_tests_and_macros_of_packages(source: str) -> None:
 
 
 def test_a_condition_without_a_known_value_is_named_with_its_test() -> None:
-    found = flat({"main.tex": r"\begin{document}\iftoggle{venue}{a}{b}"})
+    found = flat({"main.tex": r"\begin{document}\iftoggle{venue}{a}{b} \iftoggle{venue}{c}{d}"})
     assert found.warnings == (r"main.tex: the value of \iftoggle{venue} is unknown; both branches are read",)
 
 

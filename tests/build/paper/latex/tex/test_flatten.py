@@ -24,7 +24,6 @@ def test_a_file_that_is_only_looked_for_is_not_read() -> None:
     "command",
     [
         r"\input{a}",
-        r"\input{a.tex}",
         r"\input a ",
         r"\include{a}",
         r"\subfile{a}",
@@ -95,12 +94,6 @@ def test_a_cycle_is_reported_and_left_out() -> None:
     assert "cycle" in found.warnings[0]
 
 
-def test_a_missing_input_is_reported() -> None:
-    found = flat({"main.tex": r"x \input{nowhere} y"})
-    assert found.text == "x  y"
-    assert found.warnings == ("main.tex: the input nowhere was not found",)
-
-
 def test_inputs_that_multiply_without_end_are_refused() -> None:
     files = {f"f{i}.tex": f"\\input{{f{i + 1}}}" * 40 + "x" for i in range(5)}
     found = flat({"main.tex": r"\input{f0}", **files, "f5.tex": "x"})
@@ -138,7 +131,6 @@ _LINES = st.lists(
             "text",
             "",
             "% c",
-            "a % b",
             "\\input{b}",
             "\\input{c}x",
             "  ",
