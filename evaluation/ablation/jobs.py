@@ -21,7 +21,7 @@ from evaluation.inputs.command import run_command
 from xkg.agents.ablation.campaign import Start, run_campaign
 from xkg.agents.ablation.outcomes import Campaign, RunOutcome
 from xkg.agents.ablation.task import Task
-from xkg.agents.workspace.starter import read_starter
+from xkg.agents.workspace.files.starter import read_starter
 from xkg.config import Settings
 from xkg.sandbox.packages.environments import UvEnvironments
 from xkg.sandbox.select import runner_for

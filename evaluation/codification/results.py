@@ -9,7 +9,7 @@ from rich.table import Table
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.task import Task
 from xkg.agents.codification.verdict import Class
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.config import LlmSettings
 from xkg.errors import InputError, UnknownIdError
 from xkg.llm.costs import Cost, costs

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from tree_sitter import Language, Node
 
-from xkg.agents.workspace.edits import EditError, FileEdit, applied
+from xkg.agents.workspace.files.edits import EditError, FileEdit, applied
 from xkg.build.code.fingerprint import fingerprinted
 from xkg.build.code.languages import python as python_code
 from xkg.build.code.languages import symbols as other_code

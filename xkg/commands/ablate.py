@@ -19,13 +19,13 @@ from xkg.agents.ablation.running.on_engine import spread_over
 from xkg.agents.ablation.task import Task
 from xkg.agents.ablation.techniques import paper_with_techniques, techniques_of
 from xkg.agents.parsers import agent_parsers
-from xkg.agents.workspace import apply as results
-from xkg.agents.workspace.apply import branch
-from xkg.agents.workspace.evaluation import literal
+from xkg.agents.workspace.files import apply as results
+from xkg.agents.workspace.files.apply import branch
+from xkg.agents.workspace.files.starter import read_starter
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.parsing import SourceReader
-from xkg.agents.workspace.starter import read_starter
-from xkg.agents.workspace.stated_commands import require_script
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.program.evaluation import literal
+from xkg.agents.workspace.program.stated_commands import require_script
 from xkg.build.repositories.checkout import read_folder
 from xkg.commands.graph.open import open_service, open_store
 from xkg.config import Settings

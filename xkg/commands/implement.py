@@ -8,8 +8,8 @@ from xkg.agents.codification import start
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.task import Task
 from xkg.agents.codification.transcript import json_lines, write_inspect_log
-from xkg.agents.workspace import apply as results
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.files import apply as results
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.commands.graph.open import require_folder
 from xkg.config import Settings
 from xkg.errors import InputError
@@ -53,7 +53,7 @@ def apply(
     `patch` is set, or if the starter is not a local repository, writes a patch instead.
 
     Raises `InputError` if the run is unknown, if the file exists, or if the result was not accepted and `force` is not
-    set. Raises the same errors as `xkg.agents.workspace.apply.branch`."""
+    set. Raises the same errors as `xkg.agents.workspace.files.apply.branch`."""
     folder = find_run(settings, run)
     if not force:
         _require_accepted(folder)

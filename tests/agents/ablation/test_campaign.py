@@ -14,9 +14,9 @@ from xkg.agents.ablation.mutation import apply
 from xkg.agents.ablation.report.markdown import markdown
 from xkg.agents.ablation.running import bench
 from xkg.agents.ablation.task import Task, read_task
-from xkg.agents.workspace.apply import branch
-from xkg.agents.workspace.starter import read_starter
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.files.apply import branch
+from xkg.agents.workspace.files.starter import read_starter
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.build.parsing.parsers import Parsers
 from xkg.commands.ablate import ablate
 from xkg.config import SandboxSettings, Settings

@@ -2,7 +2,7 @@ import pytest
 
 from xkg.agents.ablation.failures import Failure, advice_on, failure_of, metric_failure
 from xkg.agents.workspace.command import RunResult
-from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.program.metric import Metric
 from xkg.errors import MetricError
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME
 

@@ -13,10 +13,10 @@ from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.run import codify
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.workspace.command import Commands
-from xkg.agents.workspace.edits import FileEdit
+from xkg.agents.workspace.files.edits import FileEdit
+from xkg.agents.workspace.files.starter import read_starter
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.related_files import read_related
-from xkg.agents.workspace.starter import read_starter
-from xkg.agents.workspace.workspace import Workspace
 from xkg.build.parsing.parsers import Parsers
 from xkg.config import ImplementSettings, LlmSettings, SandboxSettings
 from xkg.llm.client import LanguageModel

@@ -6,8 +6,8 @@ import pytest
 from tests.agents.codification.runs import MODEL, TRAIN
 from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.protected import changed_settings, settings
-from xkg.agents.workspace.evaluation import changed_evaluation, evaluation
-from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.program.evaluation import changed_evaluation, evaluation
+from xkg.agents.workspace.program.metric import Metric
 from xkg.build.parsing.parsers import Parsers
 from xkg.sandbox.isolation.confined_worker import Bounds
 

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from xkg.agents.codification.reverted import RECORD, reverted, watched
-from xkg.agents.workspace.patches import changed_lines
+from xkg.agents.workspace.files.patches import changed_lines
 from xkg.sandbox.guest.source import guest_source
 
 STARTER = "def learn(r):\n    return 2 * r\n"

@@ -27,8 +27,8 @@ from xkg.agents.codification.run import StepTaken
 from xkg.agents.codification.session import AddedModules
 from xkg.agents.codification.transcript import steps
 from xkg.agents.workspace.command import Commands
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.operations import Operations
-from xkg.agents.workspace.workspace import Workspace
 from xkg.config import LlmSettings
 from xkg.errors import InputError
 from xkg.llm.client import Call

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from xkg.agents.workspace.command import Commands
-from xkg.agents.workspace.starter import read_starter
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.files.starter import read_starter
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.config import SandboxSettings
 from xkg.sandbox.runner import Environment, Limits
 from xkg.sandbox.select import runner_for

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from xkg.agents.workspace.command import Commands, RunResult
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.files import write_whole
 
 

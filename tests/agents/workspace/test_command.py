@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from xkg.agents.workspace.command import Commands, packages_for, with_counts
-from xkg.agents.workspace.metric import Metric
-from xkg.agents.workspace.outline import outline
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.program.metric import Metric
+from xkg.agents.workspace.program.outline import outline
 from xkg.agents.workspace.run_hints import hint
-from xkg.agents.workspace.workspace import Workspace
 from xkg.build.parsing.parsers import Parsers
 from xkg.config import SandboxSettings
 from xkg.errors import InputError, SandboxUnavailableError

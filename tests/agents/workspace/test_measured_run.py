@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from xkg.agents.workspace.command import Commands, RunResult
+from xkg.agents.workspace.files.starter import read_starter
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.measured_run import Origin, measured, remarks
-from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.parsing import SourceReader
-from xkg.agents.workspace.starter import read_starter
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.program.metric import Metric
 from xkg.build.parsing.parsers import Parsers
 from xkg.config import SandboxSettings
 from xkg.errors import SandboxUnavailableError

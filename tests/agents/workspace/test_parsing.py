@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from xkg.agents.workspace.command import packages_for
-from xkg.agents.workspace.edits import EditError, FileEdit
-from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.files.edits import EditError, FileEdit
+from xkg.agents.workspace.files.starter import read_starter
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.parsing import SourceReader
-from xkg.agents.workspace.starter import read_starter
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.program.metric import Metric
 from xkg.build.parsing import parsers
 from xkg.build.parsing.parsers import Parsers
 from xkg.errors import MetricError, UnsafeInputError

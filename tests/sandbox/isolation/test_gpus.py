@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from xkg.agents.workspace.command import Commands
-from xkg.agents.workspace.starter import read_starter
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.files.starter import read_starter
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.config import SandboxSettings
 from xkg.errors import InputError, SandboxUnavailableError
 from xkg.sandbox.isolation import gpus

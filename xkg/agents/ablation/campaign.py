@@ -26,11 +26,11 @@ from xkg.agents.ablation.space.seeds import Seeds
 from xkg.agents.ablation.task import Task
 from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import Left, packages_for
+from xkg.agents.workspace.files.starter import SUBMODULE, Starter
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.operations import Operations, digest
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.questions import Questions
-from xkg.agents.workspace.starter import SUBMODULE, Starter
-from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.settings import Setting
 from xkg.build.parsing.parsers import Parsers
 from xkg.errors import InputError

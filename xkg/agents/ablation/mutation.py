@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from xkg.agents.ablation.candidates import Candidate, Place, Replacement
-from xkg.agents.workspace.outline import outline
-from xkg.agents.workspace.patches import hunks, text_patch
-from xkg.agents.workspace.writable_paths import refused_path
+from xkg.agents.workspace.files.patches import hunks, text_patch
+from xkg.agents.workspace.files.writable_paths import refused_path
+from xkg.agents.workspace.program.outline import outline
 from xkg.errors import XkgError
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.value import Value

@@ -10,9 +10,9 @@ from xkg.agents.ablation.mutation import ChangedPlace
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.seeds import Seeds, find_seeds
 from xkg.agents.ablation.space.space import find_space
-from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.parsing import SourceReader, Texts, Without, marked
-from xkg.agents.workspace.stated_commands import stated_commands
+from xkg.agents.workspace.program.metric import Metric
+from xkg.agents.workspace.program.stated_commands import stated_commands
 from xkg.build.code.settings import Setting
 from xkg.build.parsing.typed_tasks import Mark, tasks
 from xkg.sandbox.isolation.confined_worker import WorkerDiedError

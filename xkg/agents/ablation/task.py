@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.program.metric import Metric
 from xkg.agents.workspace.task_file import read_fields, task_of
 from xkg.errors import InputError
 from xkg.sandbox.isolation.gpus import names

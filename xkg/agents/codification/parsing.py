@@ -9,8 +9,8 @@ from xkg.agents.ablation.space.measurement import changed_sources, changed_value
 from xkg.agents.ablation.space.seeds import find_seeds
 from xkg.agents.codification import protected
 from xkg.agents.codification.reverted import Reverted, Watched, reverted, watched
-from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.parsing import SourceReader, Texts, Without, marked
+from xkg.agents.workspace.program.metric import Metric
 from xkg.build.parsing.typed_tasks import Mark, tasks
 
 Changes = dict[str, tuple[str, str]]

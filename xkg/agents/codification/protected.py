@@ -1,5 +1,5 @@
-"""Finds the starter's settings, which may change only if the method says so. `xkg.agents.workspace.evaluation` protects
-the evaluation code."""
+"""Finds the starter's settings, which may change only if the method says so. The evaluation code is protected by
+`xkg.agents.workspace.program.evaluation`."""
 
 import ast
 import hashlib
@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from xkg.agents.ablation.space.python_source import defaults_of
-from xkg.agents.workspace.edits import definitions
-from xkg.agents.workspace.evaluation import tree_or_none
+from xkg.agents.workspace.files.edits import definitions
+from xkg.agents.workspace.program.evaluation import tree_or_none
 
 _SETTINGS_FILE = re.compile(r"\.(ya?ml|json|toml|ini|cfg)$", re.I)
 

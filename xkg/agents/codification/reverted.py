@@ -8,9 +8,9 @@ from collections.abc import Iterator, Set
 
 from xkg.agents.ablation.space.python_source import Function, last_name, only_prints
 from xkg.agents.codification.protected import settings
-from xkg.agents.workspace import patches
-from xkg.agents.workspace.edits import syntax_error
-from xkg.agents.workspace.outline import outline
+from xkg.agents.workspace.files import patches
+from xkg.agents.workspace.files.edits import syntax_error
+from xkg.agents.workspace.program.outline import outline
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.value import Value
 

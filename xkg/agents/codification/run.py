@@ -32,11 +32,11 @@ from xkg.agents.codification.task import Method, Task
 from xkg.agents.codification.transcript import json_lines, steps
 from xkg.agents.codification.verdict import Verdict, classify
 from xkg.agents.workspace.command import Commands
+from xkg.agents.workspace.files.starter import Starter
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.operations import Operations
 from xkg.agents.workspace.questions import Questions
 from xkg.agents.workspace.related_files import RelatedFiles
-from xkg.agents.workspace.starter import Starter
-from xkg.agents.workspace.workspace import Workspace
 from xkg.config import ImplementSettings
 from xkg.errors import AnswerError, BudgetError, InputError, ModelUnavailableError
 from xkg.files import file_lock, private_folder, write_whole

@@ -11,12 +11,12 @@ from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.prompting.answers import Properties
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.workspace.command import Commands, RunResult, cut_middle, numbered
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.measured_run import Origin, measured
 from xkg.agents.workspace.operations import Operations, digest
+from xkg.agents.workspace.program.shell_line import started
 from xkg.agents.workspace.questions import Questions
 from xkg.agents.workspace.related_files import RelatedFiles
-from xkg.agents.workspace.shell_line import started
-from xkg.agents.workspace.workspace import Workspace
 from xkg.config import ImplementSettings
 from xkg.sandbox.diagnosis.completion import Completion
 from xkg.sandbox.runner import Environment

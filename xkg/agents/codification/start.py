@@ -11,9 +11,9 @@ from xkg.agents.codification.run import codify, run_name
 from xkg.agents.codification.task import Task, read_method, require_model
 from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import Commands, packages_for
+from xkg.agents.workspace.files.starter import read_starter
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.related_files import read_related
-from xkg.agents.workspace.starter import read_starter
-from xkg.agents.workspace.workspace import Workspace
 from xkg.config import Settings
 from xkg.files import private_folder
 from xkg.llm.client import LanguageModel

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from xkg.agents.codification.fields import Mode
-from xkg.agents.workspace.metric import Metric
-from xkg.agents.workspace.shell_line import started
+from xkg.agents.workspace.program.metric import Metric
+from xkg.agents.workspace.program.shell_line import started
 from xkg.agents.workspace.task_file import read_fields, task_of
 from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import Parsers

@@ -8,7 +8,7 @@ from xkg.agents.codification.protected import says
 from xkg.agents.codification.session import Session
 from xkg.agents.workspace.command import RunResult
 from xkg.agents.workspace.measured_run import remarks
-from xkg.agents.workspace.outline import Outline
+from xkg.agents.workspace.program.outline import Outline
 from xkg.value import Value
 
 Class = Literal["A", "B", "C", "D"]

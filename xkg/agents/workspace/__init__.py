@@ -1,4 +1,5 @@
-"""Manages a private, version-controlled copy of starter code, in which agents edit and run code. The user's copy is
-never changed.
+"""Runs and edits a private, version-controlled copy of starter code. The user's copy is never changed.
+
+`files` manages the copy, and `program` reads how the program is run and measured.
 
 May import: the layers below agents."""

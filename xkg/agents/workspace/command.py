@@ -12,14 +12,14 @@ from typing import Any, Literal, NamedTuple
 from packaging.utils import canonicalize_name
 from pydantic import ConfigDict
 
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.host_paths import without_host_paths
-from xkg.agents.workspace.metric import Metric
-from xkg.agents.workspace.mounted_packages import importable, module_folders
-from xkg.agents.workspace.own_packages import own_metadata, own_names, package_roots
 from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.program.metric import Metric
+from xkg.agents.workspace.program.mounted_packages import importable, module_folders
+from xkg.agents.workspace.program.own_packages import own_metadata, own_names, package_roots
+from xkg.agents.workspace.program.shell_line import started
 from xkg.agents.workspace.run_hints import hint
-from xkg.agents.workspace.shell_line import started
-from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.source_files import decode
 from xkg.build.requirements import states_requirements
 from xkg.errors import InputError, MetricError, SandboxUnavailableError

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from xkg.agents.workspace.command import Commands, Evaluated, Left, RunResult
-from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.parsing import SourceReader
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.program.metric import Metric
 from xkg.value import Value
 
 

@@ -7,12 +7,12 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from xkg.agents.workspace import edits as file_edits
-from xkg.agents.workspace.edits import EditError, FileEdit
-from xkg.agents.workspace.evaluation import changed_evaluation, evaluation, may_measure
-from xkg.agents.workspace.metric import Metric
-from xkg.agents.workspace.outline import Outline, outline
-from xkg.agents.workspace.started_files import started_files
+from xkg.agents.workspace.files import edits as file_edits
+from xkg.agents.workspace.files.edits import EditError, FileEdit
+from xkg.agents.workspace.program.evaluation import changed_evaluation, evaluation, may_measure
+from xkg.agents.workspace.program.metric import Metric
+from xkg.agents.workspace.program.outline import Outline, outline
+from xkg.agents.workspace.program.started_files import started_files
 from xkg.build.parsing.parsers import Parsers, without_deadly
 from xkg.build.parsing.typed_tasks import Mark, tasks
 from xkg.build.requirements import read_requirements
@@ -183,8 +183,8 @@ class SourceReader:
         return self.of_files(measuring, {"texts": files}, metric=metric, protect=protect) if files else ()
 
     def applied(self, edits: Sequence[FileEdit], texts: Texts) -> dict[str, str]:
-        """Calls `xkg.agents.workspace.edits.applied` in the confined process. Also raises `EditError` if the result
-        cannot be parsed within the bounds."""
+        """Calls `xkg.agents.workspace.files.edits.applied` in the confined process. Also raises `EditError` if the
+        result cannot be parsed within the bounds."""
         named = {edit.file: texts[edit.file] for edit in edits if edit.file in texts}
         try:
             found = self.ask(applied, texts=named, edits=edits)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, count
 from pathlib import Path
 
-from xkg.agents.workspace.starter import is_inside
+from xkg.agents.workspace.files.starter import is_inside
 from xkg.build.repositories.checkout import read_folder
 from xkg.errors import InputError
 from xkg.files import read_regular

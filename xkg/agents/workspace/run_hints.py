@@ -5,8 +5,8 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from xkg.agents.workspace.shell_line import started
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.files.workspace import Workspace
+from xkg.agents.workspace.program.shell_line import started
 from xkg.sandbox.diagnosis.cuda_failures import cuda_remedy, device_options
 from xkg.sandbox.diagnosis.downloads import Reached, is_of_network, stated_size
 from xkg.sandbox.evidence.failure_causes import missing_modules

@@ -13,7 +13,7 @@ import pytest
 from tests.agents.ablation.model_world import METRIC, RUN, TRAIN, World, once, replace, section
 from xkg.agents.ablation.campaign import Start, run_campaign
 from xkg.agents.ablation.outcomes import Campaign
-from xkg.agents.workspace.starter import read_starter
+from xkg.agents.workspace.files.starter import read_starter
 from xkg.commands.ablate import apply, patch, read_campaign
 from xkg.config import SandboxSettings
 from xkg.errors import BaselineError

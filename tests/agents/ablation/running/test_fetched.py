@@ -9,7 +9,7 @@ import pytest
 
 from xkg.agents.ablation.campaign import Start, run_campaign
 from xkg.agents.ablation.task import Task, read_task
-from xkg.agents.workspace.starter import read_starter
+from xkg.agents.workspace.files.starter import read_starter
 from xkg.build.parsing.parsers import Parsers
 from xkg.config import SandboxSettings
 from xkg.errors import BaselineError, InputError

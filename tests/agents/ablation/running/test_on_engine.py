@@ -4,8 +4,8 @@ import pytest
 
 from tests.agents.ablation.test_campaign import repository, task_of  # noqa: F401
 from xkg.agents.ablation.running.on_engine import CandidateRun, spread_over
-from xkg.agents.workspace.starter import read_starter
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.files.starter import read_starter
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.commands.ablate import ablate
 from xkg.config import Settings
 from xkg.engine.engine import NoWorkerError

@@ -2,7 +2,7 @@ import pytest
 
 from xkg.agents.ablation.space.measurement import changed_sources, changed_values, leaked
 from xkg.agents.ablation.space.python_source import PythonSource
-from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.program.metric import Metric
 
 METRIC = Metric.parse(r"average: ([-\d.]+):max")
 CODE = """

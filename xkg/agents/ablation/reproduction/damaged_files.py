@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.files.workspace import Workspace
 
 _LFS = b"version https://git-lfs.github.com/spec/"
 _END = 66_000  # a zip archive's end record lies within this many bytes of its end

@@ -22,12 +22,17 @@ from xkg.agents.ablation.reproduction.damaged_files import damaged, empty_folder
 from xkg.agents.ablation.reproduction.plan import PROMPTS, code, given
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import ADDED, cut_middle
-from xkg.agents.workspace.edits import EditError, FileEdit
-from xkg.agents.workspace.own_packages import build_of_extension, folder_called, folder_of_module, folder_that_defines
+from xkg.agents.workspace.files.edits import EditError, FileEdit
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.parsing import SourceReader, StatedPackages
+from xkg.agents.workspace.program.own_packages import (
+    build_of_extension,
+    folder_called,
+    folder_of_module,
+    folder_that_defines,
+)
 from xkg.agents.workspace.questions import Questions
 from xkg.agents.workspace.run_hints import missing_output_folder
-from xkg.agents.workspace.workspace import Workspace
 from xkg.build.requirements import states_requirements
 from xkg.errors import AnswerError, InputError
 from xkg.llm.client import AnswerType

@@ -11,11 +11,11 @@ from typing import Literal
 
 from xkg.agents.ablation.task import Task, parse_metric
 from xkg.agents.workspace.command import cut_middle
-from xkg.agents.workspace.metric import plain_text
+from xkg.agents.workspace.files.starter import is_inside
+from xkg.agents.workspace.files.workspace import Workspace
+from xkg.agents.workspace.program.metric import plain_text
+from xkg.agents.workspace.program.shell_line import Started, started
 from xkg.agents.workspace.questions import Questions
-from xkg.agents.workspace.shell_line import Started, started
-from xkg.agents.workspace.starter import is_inside
-from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.settings import is_settings
 from xkg.errors import InputError
 from xkg.llm.client import AnswerType

@@ -1,7 +1,7 @@
 """Defines the types of the roles' answers. Numbers in answers refer to lists in the prompts."""
 
 from xkg.agents.ablation.candidates import Kind
-from xkg.agents.workspace.edits import FileEdit
+from xkg.agents.workspace.files.edits import FileEdit
 from xkg.llm.client import AnswerType
 
 

@@ -33,7 +33,7 @@ from xkg.agents.ablation.roles.answers import (
 )
 from xkg.agents.ablation.roles.hypotheses import Code, joined, objection
 from xkg.agents.ablation.task import Task
-from xkg.agents.workspace.edits import EditError, FileEdit
+from xkg.agents.workspace.files.edits import EditError, FileEdit
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.questions import Questions
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError

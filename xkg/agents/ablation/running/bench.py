@@ -12,9 +12,9 @@ from xkg.agents.ablation.mutation import ChangedPlace
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.task import SEED, Task, parse_metric
 from xkg.agents.workspace.command import Commands, Left, RunResult, cut_middle
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.measured_run import UNCHANGED, Origin, measured
 from xkg.agents.workspace.parsing import SourceReader
-from xkg.agents.workspace.workspace import Workspace
 from xkg.sandbox.isolation.gpus import Gpu, Taken
 from xkg.sandbox.isolation.host_proxy import named_hosts
 from xkg.sandbox.runner import Environment, Limits, Runner

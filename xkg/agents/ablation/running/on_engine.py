@@ -14,11 +14,11 @@ from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.task import Task
 from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import packages_for
+from xkg.agents.workspace.files.starter import Starter
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.measured_run import UNCHANGED, Origin
 from xkg.agents.workspace.operations import digest
 from xkg.agents.workspace.parsing import SourceReader
-from xkg.agents.workspace.starter import Starter
-from xkg.agents.workspace.workspace import Workspace
 from xkg.build.repositories.branch import TreeFile
 from xkg.config import Settings
 from xkg.engine.engine import Engine, NoWorkerError, Site, Worker

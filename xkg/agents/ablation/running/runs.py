@@ -15,9 +15,9 @@ from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.on_engine import CandidateRun, Elsewhere
 from xkg.agents.ablation.space.seeds import Seed
 from xkg.agents.ablation.task import Task
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.agents.workspace.measured_run import Origin
 from xkg.agents.workspace.operations import Operations, digest
-from xkg.agents.workspace.workspace import Workspace
 
 _TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
 

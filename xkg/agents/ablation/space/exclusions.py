@@ -13,8 +13,8 @@ from xkg.agents.ablation.space.python_source import (
     names_in,
     words_of,
 )  # fmt: skip
-from xkg.agents.workspace.evaluation import is_measure, literal, measuring
-from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.program.evaluation import is_measure, literal, measuring
+from xkg.agents.workspace.program.metric import Metric
 
 LENGTH = "the length of training"
 TASK = "the task that the method is tested on"

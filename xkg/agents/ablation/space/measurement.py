@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from xkg.agents.ablation.space.exclusions import bodies, environments, inside, metric_code, trains
 from xkg.agents.ablation.space.python_source import FORMATS, Function, PythonSource, last_name, only_prints
-from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.program.metric import Metric
 
 _AGGREGATES = frozenset("mean sum average median min max std var array asarray".split())
 _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)

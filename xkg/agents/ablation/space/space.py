@@ -25,8 +25,8 @@ from xkg.agents.ablation.space.switches import (
     undeclared,
 )  # fmt: skip
 from xkg.agents.ablation.space.values import values_of
-from xkg.agents.workspace.metric import Metric
-from xkg.agents.workspace.started_files import started_files
+from xkg.agents.workspace.program.metric import Metric
+from xkg.agents.workspace.program.started_files import started_files
 from xkg.build.code.settings import Setting
 
 MOST_COMPONENTS = 60

@@ -14,7 +14,7 @@ from xkg.agents.codification.reverted import RECORD, Operation, Reverted
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.verdict import Doubt
 from xkg.agents.workspace.command import RunResult
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.value import Value
 
 _MOST_RUNS = 12

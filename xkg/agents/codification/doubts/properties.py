@@ -9,8 +9,8 @@ from xkg.agents.codification.prompting.answers import PROMPTS, Properties, Prope
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.verdict import Doubt
 from xkg.agents.workspace.command import cut_middle
-from xkg.agents.workspace.edits import EditError, FileEdit
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.files.edits import EditError, FileEdit
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.errors import AnswerError
 from xkg.llm.prompt import load_prompt
 from xkg.value import Value

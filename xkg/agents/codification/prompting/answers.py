@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from xkg.agents.workspace.edits import FileEdit
+from xkg.agents.workspace.files.edits import FileEdit
 from xkg.llm.client import AnswerType
 
 PROMPTS = Path(__file__).parent / "prompts"

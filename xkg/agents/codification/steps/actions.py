@@ -14,7 +14,7 @@ from xkg.agents.codification.prompting.answers import (
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.verdict import Verdict, judge
 from xkg.agents.workspace.command import RunResult, cut_middle, numbered, with_counts
-from xkg.agents.workspace.edits import EditError, FileEdit
+from xkg.agents.workspace.files.edits import EditError, FileEdit
 from xkg.errors import InputError
 
 _MOST_LINES = 400

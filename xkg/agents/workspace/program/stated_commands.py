@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from difflib import get_close_matches
 
-from xkg.agents.workspace.shell_line import Started, started
+from xkg.agents.workspace.program.shell_line import Started, started
 from xkg.errors import InputError
 
 _FENCES = ("```", "~~~")

@@ -3,8 +3,8 @@
 from collections.abc import Container, Iterable
 from pathlib import Path
 
-from xkg.agents.workspace.workspace import Workspace
-from xkg.agents.workspace.writable_paths import refused_path
+from xkg.agents.workspace.files.workspace import Workspace
+from xkg.agents.workspace.files.writable_paths import refused_path
 from xkg.build.repositories.branch import NewCommit, TreeFile, add_branch
 from xkg.errors import InputError, UnsafeInputError
 

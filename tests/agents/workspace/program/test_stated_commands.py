@@ -1,6 +1,6 @@
 import pytest
 
-from xkg.agents.workspace.stated_commands import require_script, stated_commands
+from xkg.agents.workspace.program.stated_commands import require_script, stated_commands
 from xkg.errors import InputError
 
 README = """\

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from tests.build.repositories.test_checkout import git
 from xkg import files
-from xkg.agents.workspace import versions
-from xkg.agents.workspace import workspace as workspaces
-from xkg.agents.workspace.apply import branch, patch
-from xkg.agents.workspace.starter import read_starter
-from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.files import versions
+from xkg.agents.workspace.files import workspace as workspaces
+from xkg.agents.workspace.files.apply import branch, patch
+from xkg.agents.workspace.files.starter import read_starter
+from xkg.agents.workspace.files.workspace import Workspace
 from xkg.errors import CorruptStoreError, InputError, UnsafeInputError
 
 
@@ -61,7 +61,7 @@ def test_paths_outside_are_refused(workspace: Workspace, path: str) -> None:
 
 
 def test_repository_data_is_there_and_large_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xkg.agents.workspace.starter.MAX_BYTES", 9 << 20)
+    monkeypatch.setattr("xkg.agents.workspace.files.starter.MAX_BYTES", 9 << 20)
     (tmp_path / "starter").mkdir()
     for name, size in (("run.py", 10), ("train.csv", 4 << 20), ("dev.csv", 3 << 20), ("weights.bin", 5 << 20)):
         (tmp_path / "starter" / name).write_bytes(b"1" * size)

@@ -1,6 +1,6 @@
 import pytest
 
-from xkg.agents.workspace.own_packages import (
+from xkg.agents.workspace.program.own_packages import (
     build_of_extension,
     folder_of_module,
     folder_that_defines,

@@ -1,5 +1,5 @@
-from xkg.agents.workspace.evaluation import evaluation
-from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.program.evaluation import evaluation
+from xkg.agents.workspace.program.metric import Metric
 
 
 def test_the_evaluation_is_found_by_what_it_is_called_and_what_it_prints() -> None:

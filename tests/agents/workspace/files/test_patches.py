@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xkg.agents.workspace.patches import changed_lines, patch, text_patch
+from xkg.agents.workspace.files.patches import changed_lines, patch, text_patch
 from xkg.build.repositories.branch import TreeFile
 
 Files = dict[str, TreeFile]

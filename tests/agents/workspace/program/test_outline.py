@@ -1,4 +1,4 @@
-from xkg.agents.workspace.outline import Outline, outline
+from xkg.agents.workspace.program.outline import Outline, outline
 
 TEXT = '''"""A module."""
 import os

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.agents.workspace.shell_line import started
+from xkg.agents.workspace.program.shell_line import started
 from xkg.errors import InputError
 
 

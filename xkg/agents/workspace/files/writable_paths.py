@@ -8,7 +8,7 @@ suffix for source code, settings or text. Edits may not write modules that Pytho
 import re
 from collections.abc import Container
 
-from xkg.agents.workspace.starter import is_inside
+from xkg.agents.workspace.files.starter import is_inside
 from xkg.build.code.languages.grammars import SUFFIXES
 
 _SIGNS = frozenset("_-.+=@,()[] ")

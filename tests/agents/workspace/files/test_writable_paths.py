@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from tests.build.repositories.test_checkout import committed
 from xkg.agents.ablation.candidates import Candidate, Place, Replacement
 from xkg.agents.ablation.mutation import refusal
-from xkg.agents.workspace.apply import branch, patch
-from xkg.agents.workspace.edits import EditError, FileEdit, applied
-from xkg.agents.workspace.starter import read_starter
-from xkg.agents.workspace.workspace import Workspace
-from xkg.agents.workspace.writable_paths import refused_path
+from xkg.agents.workspace.files.apply import branch, patch
+from xkg.agents.workspace.files.edits import EditError, FileEdit, applied
+from xkg.agents.workspace.files.starter import read_starter
+from xkg.agents.workspace.files.workspace import Workspace
+from xkg.agents.workspace.files.writable_paths import refused_path
 from xkg.errors import UnsafeInputError
 
 GIT = [".git", ".GIT", "git~1", "GIT~1", ".g\u200cit", ".git\u200d", "\ufeff.git", ".git.", ".git ", ".git. .", "．git"]
@@ -108,7 +108,7 @@ def test_a_change_older_than_the_rule_is_not_brought_to_users(tmp_path: Path, mo
     folder = committed(tmp_path / "repository", {"train.py": "x = 1\n"})
     workspace = Workspace.create(tmp_path / "run", read_starter(str(folder), tmp_path / "cache"))
     with monkeypatch.context() as older:
-        older.setattr("xkg.agents.workspace.workspace.refused_path", lambda *_: None)
+        older.setattr("xkg.agents.workspace.files.workspace.refused_path", lambda *_: None)
         workspace.edit({".github/workflows/x.yml": "on: push\n"}, "as an older version did")
     with pytest.raises(UnsafeInputError, match="left out of the result"):
         patch(workspace)

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from xkg.agents.workspace.writable_paths import refused_path
+from xkg.agents.workspace.files.writable_paths import refused_path
 from xkg.llm.client import AnswerType
 from xkg.sandbox.evidence.python_ast import silently, syntax_tree
 

@@ -10,8 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from xkg.agents.workspace.edits import definitions
-from xkg.agents.workspace.metric import Metric, plain_text
+from xkg.agents.workspace.files.edits import definitions
+from xkg.agents.workspace.program.metric import Metric, plain_text
 from xkg.build.code.test_files import is_test_file
 from xkg.sandbox.evidence.python_ast import syntax_tree
 

@@ -1,6 +1,6 @@
 """Manages a copy of starter code in a run's folder. Every accepted edit creates a version and can be undone.
 
-    folder/versions/       the files that each version adds or changes (`xkg.agents.workspace.versions`)
+    folder/versions/       the files that each version adds or changes (`xkg.agents.workspace.files.versions`)
     folder/workspace.json  the versions with their reasons, and the targets of undos
     folder/tree/           the files of the current version, for runs to read
 
@@ -15,9 +15,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from xkg.agents.workspace import patches, versions
-from xkg.agents.workspace.starter import Starter, is_inside
-from xkg.agents.workspace.writable_paths import refused_path
+from xkg.agents.workspace.files import patches, versions
+from xkg.agents.workspace.files.starter import Starter, is_inside
+from xkg.agents.workspace.files.writable_paths import refused_path
 from xkg.build.repositories.branch import TreeFile
 from xkg.errors import CorruptStoreError, InputError, UnsafeInputError
 from xkg.files import private_folder, write_whole
@@ -56,7 +56,7 @@ class _State(Value):
 
 class Workspace:
     """Manages the versions of a run's files. `files` contains the current version. `spec`, `identity`, `base`, `dirty`
-    and `notes` describe the starter, as in `xkg.agents.workspace.starter.Starter`. This class is not thread-safe.
+    and `notes` describe the starter, as in `xkg.agents.workspace.files.starter.Starter`. This class is not thread-safe.
 
     `create` creates a new workspace, and `open` opens an existing one. Methods raise `UnsafeInputError` if a path is
     outside the tree."""

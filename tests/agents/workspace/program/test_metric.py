@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.program.metric import Metric
 from xkg.errors import InputError, MetricError
 
 
