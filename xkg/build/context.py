@@ -40,7 +40,7 @@ class Claims(Protocol):
 
 @dataclass(frozen=True)
 class BuildContext:
-    """Contains the services that a build uses.
+    """The services that a build uses.
 
     Without a `runner`, no code is run, and the highest level is `parsed`. Without `environments`, code can import only
     the standard library. Without `sources`, papers must be files. Without a `model`, the build uses only static
@@ -87,8 +87,8 @@ class BuildContext:
 
 @dataclass(frozen=True)
 class OpenedPaper:
-    """Represents a parsed paper and its repository. `written` is the date of the code (YYYY-MM-DD) if it is known.
-    `source` contains the JSON values that determine the contents of the paper and the repository."""
+    """A parsed paper and its repository. `written` is the date of the code (YYYY-MM-DD) if it is known. `source`
+    contains the JSON values that determine the contents of the paper and the repository."""
 
     identity: str
     path: Path
@@ -100,8 +100,8 @@ class OpenedPaper:
 
 
 class CodeNodes(Value):
-    """Contains the code nodes for the techniques that were located. `final` is False if another run may reach higher
-    levels, for example because a registry was down."""
+    """The code nodes of the located techniques. `final` is False if another run may reach higher levels, for example
+    because a registry was down."""
 
     code: tuple[Code, ...] = ()
     derivations: tuple[Derivation, ...] = ()
@@ -111,7 +111,7 @@ class CodeNodes(Value):
 
 @dataclass(frozen=True)
 class Stopped:
-    """Contains the stage at which a build stopped, and the error that stopped it."""
+    """The stage at which a build stopped, and the error that caused it."""
 
     stage: str
     error: LanguageModelError
@@ -123,9 +123,9 @@ class Stopped:
 
 @dataclass(frozen=True)
 class Contents:
-    """Contains the results of the stages. `overview` lists the names that the repository's files define. `overview` is
-    empty if the repository's own README is enough. `incomplete` lists the failures, one per line. `stopped` is the
-    stage at which the build ended early. `nothing_in` has the same meaning as in `Paper`."""
+    """The results of the stages. `overview` lists the names that the repository's files define. `overview` is empty if
+    the repository's own README is enough. `incomplete` lists the failures, one per line. `stopped` is the stage at
+    which the build ended early. `nothing_in` has the same meaning as in `Paper`."""
 
     extraction: Extraction
     grounding: Grounding = field(default_factory=Grounding)
@@ -138,8 +138,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Built:
-    """Contains the bundle for a paper, and a report for each stage. `notes` contains messages for the user, one per
-    line."""
+    """The bundle for a paper, and a report for each stage. `notes` contains messages for the user, one per line."""
 
     bundle: PaperBundle
     stages: Sequence[StageReport]

@@ -31,8 +31,7 @@ _FRAME = re.compile(r'^[^\S\n]*+File "([^"]*)", line \d+', re.M)
 
 
 class Checked(Value):
-    """Contains code nodes with their levels, in the original order. `final` is False if another run may reach a higher
-    level."""
+    """Code nodes with their levels, in the original order. `final` is False if another run may reach a higher level."""
 
     code: tuple[Code, ...]
     final: bool

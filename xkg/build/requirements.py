@@ -79,17 +79,17 @@ def states_requirements(path: str) -> bool:
 
 
 class Requirements(NamedTuple):
-    """Represents a repository's requirements. `lines` come from all files that declare requirements. `declared` lists
-    the runtime requirements from the outermost files. `declared` excludes extras, development groups and packages that
-    appear only in a lock file."""
+    """A repository's requirements. `lines` come from all files that declare requirements. `declared` lists the runtime
+    requirements from the outermost files. `declared` excludes extras, development groups and packages that appear only
+    in a lock file."""
 
     lines: list[str]
     declared: list[str]
 
 
 class _Aside(NamedTuple):
-    """Represents an entry that is not needed at run time. The entry comes from an extra, a development group, a lock
-    file or a conda export."""
+    """An entry not needed at run time. The entry comes from an extra, a development group, a lock file or a conda
+    export."""
 
     entry: object
 

@@ -24,7 +24,7 @@ def comment_mark(language: LanguageName) -> CommentMark:
 
 
 class Import(Value):
-    """Represents one name bound by an import statement.
+    """One name bound by an import statement.
 
     `import a.b as c` has name "c", module "a.b" and attribute None. `from .m import f as g` has name "g", module ".m"
     and attribute "f". `from m import *` has name "*" and attribute "*". `target` is the path that `module` refers to,
@@ -38,7 +38,7 @@ class Import(Value):
 
 
 class SourceSymbol(Value):
-    """Represents a symbol with its documentation, its comments and the id of the enclosing symbol."""
+    """A symbol with its docstring, comments and the id of the enclosing symbol."""
 
     symbol: Symbol
     docstring: str = ""
@@ -47,8 +47,8 @@ class SourceSymbol(Value):
 
 
 class Module(Value):
-    """Represents a parsed source file. `broken` is True if the parser reported errors, for example because of Python 2
-    or a truncated file. Symbols may be missing from a broken file.
+    """A parsed source file. `broken` is True if the parser reported errors, for example because of Python 2 or a
+    truncated file. Symbols may be missing from a broken file.
 
     For a notebook, `text` is the concatenation of its code cells, and line numbers refer to that text. `imports` is
     filled in for Python only."""
@@ -71,7 +71,7 @@ DEADLY: frozenset[SkipReason] = frozenset({"too-slow", "out-of-memory", "crashed
 
 
 class Skipped(Value):
-    """Counts files that were not parsed for the same reason, and gives a few examples."""
+    """Files left unparsed for the same reason, with a few examples."""
 
     reason: SkipReason
     count: int
@@ -79,7 +79,7 @@ class Skipped(Value):
 
 
 class Codebase(Value):
-    """Represents a parsed repository. `files` lists every path in the commit. `requirements` and `declared` come from
+    """A parsed repository. `files` lists every path in the commit. `requirements` and `declared` come from
     `read_requirements`. `roots` contains the folders that the repository imports under its own name (see
     `root_packages`). `settings` contains the values in the repository's configuration files."""
 

@@ -18,8 +18,8 @@ _MOST_IMPORTS = 2_000
 
 
 class UnresolvedImport(NamedTuple):
-    """Represents one name in an absolute import, as in `Import`. `uses` contains the attributes of the imported name
-    that the importer reads. For a star import, `uses` contains the names that nothing else in the importer defines."""
+    """One name in an absolute import, as in `Import`. `uses` contains the attributes of the imported name that the
+    importer reads. For a star import, `uses` contains the names that nothing else in the importer defines."""
 
     module: str
     attribute: str | None
@@ -67,8 +67,8 @@ def root_packages(
 
 
 class _Imported(NamedTuple):
-    """Represents a repository's imports under one top-level name, keyed by the path below that name. The key '' means
-    the top itself.
+    """A repository's imports under one top-level name, keyed by the path below that name. The key '' means the top
+    itself.
 
     `modules` lists the names imported from a module, and `stars` lists names that may come from a star import.
     `members` lists the uses of an imported member, which may itself be a module (`from top import sub`)."""

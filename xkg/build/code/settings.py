@@ -45,8 +45,8 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Setting(Value):
-    """Represents a value in a configuration file. `name` is its path in the file, such as "optim.lr". `value` is its
-    source text on one line. `line` is 0 if unknown."""
+    """A value in a configuration file. `name` is its path in the file, such as "optim.lr". `value` is its source text
+    on one line. `line` is 0 if unknown."""
 
     path: str
     line: int

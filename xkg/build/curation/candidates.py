@@ -26,8 +26,8 @@ _FOUND = 8
 
 
 class Candidate(Value):
-    """Represents a paper that may be worth building. `use` is the weight of the target's citations of the paper, or 0
-    if the target does not cite it. `suggested` is the suggestion of a model that searched the web."""
+    """A paper that may be worth building. `use` is the weight of the target's citations of the paper, or 0 if the
+    target does not cite it. `suggested` is the suggestion of a model that searched the web."""
 
     title: str
     reference: Reference | None = None

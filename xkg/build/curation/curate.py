@@ -34,7 +34,7 @@ _FOUND_TRIED = 10
 
 @dataclass(frozen=True)
 class Sources:
-    """Contains the services that a curation uses. `indexes` contains paper indexes, best first.
+    """The services that a curation uses. `indexes` contains paper indexes, best first.
 
     `text` returns the text of a paper, or raises `InputError` if there is no text. `text` is called only for papers
     whose abstract does not mention a repository."""

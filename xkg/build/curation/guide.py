@@ -76,8 +76,8 @@ class OwnRepository(AnswerType):
 
 
 class Choice(NamedTuple):
-    """Represents a chosen candidate. The fields are the index of the candidate, the index of the technique that it
-    supports, and the model's explanation."""
+    """A chosen candidate. The fields are the index of the candidate, the index of the technique that it supports, and
+    the model's explanation."""
 
     candidate: int
     technique: int

@@ -20,8 +20,8 @@ _YEARS = 3
 
 
 class Identified(NamedTuple):
-    """Contains the result of identifying a reference. `paper` is None if no index contains the reference. `how`
-    describes how the paper was found, or the nearest match."""
+    """The result of identifying a reference. `paper` is None if no index contains the reference. `how` describes how
+    the paper was found, or the nearest match."""
 
     paper: FoundPaper | None
     how: str

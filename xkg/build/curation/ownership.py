@@ -44,7 +44,7 @@ _LARGE_KB = 1_000_000
 
 
 class PaperIdentity(NamedTuple):
-    """Contains the data that identifies a paper in a README. `published` is the date of the paper's first version
+    """The details that identify a paper in a README. `published` is the date of the paper's first version
     (YYYY-MM-DD)."""
 
     title: str
@@ -54,8 +54,8 @@ class PaperIdentity(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Contains the decision about a repository. `official` is None if the points are inconclusive. `evidence` has one
-    line per fact, with its points.
+    """The verdict on a repository. `official` is None if the points are inconclusive. `evidence` has one line per fact,
+    with its points.
 
     `wants_author` is True if the repository is tied to the paper, and checking the committers might reveal a link to
     the authors."""

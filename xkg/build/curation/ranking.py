@@ -34,9 +34,9 @@ _USE_SHARE = 0.5
 
 
 class Ranked(Value):
-    """Contains the scores of a paper. `score` is the mean of `use` (how the target cites the paper) and `nearness`
-    (similarity to the target and to the technique with this index). All values are between 0 and 1, relative to the
-    best paper in the list."""
+    """The scores of a paper. `score` is the mean of `use` (how the target cites the paper) and `nearness` (similarity
+    to the target and to the technique with this index). All values are between 0 and 1, relative to the best paper in
+    the list."""
 
     score: float
     use: float

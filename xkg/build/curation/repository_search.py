@@ -29,8 +29,7 @@ class RepositoryHost(Protocol):
 
 
 class RepositoriesFound(NamedTuple):
-    """Contains the repositories that were examined for a paper. `unanswered` is the reason why the host could not be
-    searched."""
+    """The repositories examined for a paper. `unanswered` is the reason why the host could not be searched."""
 
     repositories: tuple[ChosenRepository, ...]
     unanswered: str | None = None

@@ -32,7 +32,7 @@ _SHAPES = frozenset(stems("function fn func class module layer net network base 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Contains the evidence that a symbol implements a technique, as scores from 0 to 1.
+    """The evidence that a symbol implements a technique, as scores from 0 to 1.
 
     `words` scores the match with the technique's name and definition, relative to the best symbol. `name` scores the
     match with the technique's name or acronym in identifiers and prose. `own_name` ignores prose. `lines` is the score

@@ -31,7 +31,7 @@ _NAMED = 0.3
 
 
 class Grounding(Value):
-    """Contains the locations of techniques in a repository.
+    """The locations of techniques in a repository.
 
     `locations` follows the order of the techniques, with the best location for each technique first. A technique whose
     words do not occur in the repository has no locations. `primaries` maps techniques to the symbols from which their
@@ -124,8 +124,8 @@ def _is_of_another(query: TechniqueQuery, place: Entry, queries: Sequence[Techni
 
 @dataclass(frozen=True)
 class Candidates:
-    """Contains the highest-ranked symbols for each technique, best first. There is no minimum score, so the caller
-    decides which symbols to use.
+    """The highest-ranked symbols for each technique, best first. There is no minimum score, so the caller decides which
+    symbols to use.
 
     `focus` takes a technique and a symbol. The result contains the line ranges in the symbol that implement the
     technique, best first."""

@@ -17,7 +17,7 @@ _TWINS = 0.8
 
 @dataclass(frozen=True)
 class RankedPlace:
-    """Represents a candidate and its `twins`, which are lower-ranked symbols with nearly the same code."""
+    """A candidate and its `twins`, which are lower-ranked symbols with nearly the same code."""
 
     candidate: Candidate
     twins: tuple[str, ...] = ()

@@ -44,7 +44,7 @@ _BEFORE, _AFTER = 100, 300
 
 @dataclass(frozen=True)
 class TechniqueQuery:
-    """Contains the search terms for a technique.
+    """The search terms for a technique.
 
     `forms` contains the stems of the name and of each alias. `acronyms` maps short names (as stems) to confidences, and
     `definition` maps the definition's stems to weights. `text` is the text to embed. `symbols` contains the symbols in

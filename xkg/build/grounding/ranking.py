@@ -18,8 +18,7 @@ _BLOCKS_OF = 8  # the number of top symbols whose blocks are all embedded
 
 @dataclass(frozen=True)
 class Candidate:
-    """Represents a symbol with its evidence. `part` contains the lines that the evidence covers, or None for the whole
-    symbol."""
+    """A symbol with its evidence. `part` contains the lines that the evidence covers, or None for the whole symbol."""
 
     symbol: str
     evidence: Evidence

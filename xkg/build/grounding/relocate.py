@@ -39,8 +39,8 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Match:
-    """Represents a matching symbol in the copy. `likeness` is 1 if the name, place and body are unchanged. Otherwise,
-    it is lower."""
+    """A matching symbol in the copy. `likeness` is 1 if the name, place and body are unchanged. Otherwise, it is
+    lower."""
 
     symbol: Symbol
     likeness: float

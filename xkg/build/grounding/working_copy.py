@@ -22,7 +22,7 @@ _BATCH = 500  # files in memory at a time
 
 @dataclass(frozen=True)
 class WorkingCopy:
-    """Represents a folder and its parsed content at the time when it was read."""
+    """A folder and the content that was parsed from it."""
 
     folder: Path
     codebase: Codebase

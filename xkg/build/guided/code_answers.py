@@ -58,8 +58,7 @@ class CodeAnswer(Asking):
 
 @dataclass(frozen=True)
 class Shared:
-    """Contains the inputs with which both questions start. `numbers` maps technique ids to the numbers in these
-    inputs."""
+    """The inputs that both questions start with. `numbers` maps technique ids to the numbers in these inputs."""
 
     inputs: Mapping[str, str]
     numbers: Mapping[str, int]

@@ -20,8 +20,8 @@ def prompt(name: str) -> Prompt:
 
 
 class UsedComponent(Value):
-    """Represents a component whose code a draft's module includes or could include. `proven` is True if the component's
-    own test proves the code. `sources` lists the symbols that the component was made from."""
+    """A component that a draft's module includes or could include. `proven` is True if the component's own test proves
+    the code. `sources` lists the symbols that the component was made from."""
 
     name: str
     implementation: str
@@ -34,7 +34,7 @@ class UsedComponent(Value):
 
 
 class Draft(Value):
-    """Represents a candidate code node. The node contains a self-contained module, the test script that imports it as
+    """A candidate code node. The node contains a self-contained module, the test script that imports it as
     `implementation`, and its documentation. `technique` and `name` are the technique's id and name. `sources` lists the
     symbols whose statements or names the module contains. `excerpt` contains the lines that the model saw, including
     lines that it requested.

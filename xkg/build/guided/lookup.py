@@ -34,9 +34,9 @@ _Place = tuple[Module, int, int]  # a file, and the first and last line in it
 
 
 class Lookup:
-    """Contains the parts of a repository that were shown during one question. `shown` contains their texts, and
-    `symbols` contains the ids of the functions, methods and classes that were opened. `searched` is True if the model
-    searched for a text."""
+    """The parts of a repository shown to the model for one question. `shown` contains their texts, and `symbols`
+    contains the ids of the functions, methods and classes that were opened. `searched` is True if the model searched
+    for a text."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.shown: list[str] = []

@@ -10,8 +10,7 @@ from xkg.value import Value
 
 
 class Section(Value):
-    """Represents a section, that is, its heading and its text. All offsets refer to `Document.text`, and ends are
-    exclusive.
+    """A section: its heading and text. All offsets refer to `Document.text`, and ends are exclusive.
 
     `start` is the start of the heading, and `body_start` is the start of the text after the heading. `end` is the start
     of the next heading at the same or a higher level, so a section includes its subsections. `level` is 1 for a
@@ -29,8 +28,8 @@ class Section(Value):
 
 
 class Equation(Value):
-    """Represents a displayed equation. `latex` contains the equation's body without the environment and with macros
-    expanded. `numbers` contains the printed number of each numbered row, such as "8", "3a" or "A.2"."""
+    """A displayed equation. `latex` contains the equation's body without the environment and with macros expanded.
+    `numbers` contains the printed number of each numbered row, such as "8", "3a" or "A.2"."""
 
     start: int
     end: int
@@ -40,8 +39,8 @@ class Equation(Value):
 
 
 class Algorithm(Value):
-    """Represents an algorithm in a paper. `title` is the readable caption without "Algorithm 1". `body` contains the
-    readable steps, one per line."""
+    """An algorithm in a paper. `title` is the readable caption without "Algorithm 1". `body` contains the readable
+    steps, one per line."""
 
     start: int
     end: int
@@ -51,7 +50,7 @@ class Algorithm(Value):
 
 
 class Aside(Value):
-    """Represents a block of LaTeX outside the running text, such as a table or footnote.
+    """A block of LaTeX outside the running text, such as a table or footnote.
 
     A `statement` is a theorem or proof, and its text starts with its printed name. A `table` contains the caption and
     one row per line, with bars between cells. A `float` is any other content of a float, and is often empty. The span
@@ -64,8 +63,8 @@ class Aside(Value):
 
 
 class Emphasis(Value):
-    """Represents a term that the author emphasized in running text. `text` is the readable term. The offsets include
-    the markup."""
+    """A term that the author emphasized in running text. `text` is the readable term. The offsets include the
+    markup."""
 
     start: int
     end: int
@@ -84,7 +83,7 @@ class SourceSpan(Value):
 
 
 class Document(Value):
-    """Represents a parsed paper, with its text and structure.
+    """A parsed paper, with its text and structure.
 
     `text` keeps the author's markup. For a LaTeX paper, inputs are inserted and comments are removed. A Markdown paper
     is unchanged. A PDF or HTML paper is converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans` maps

@@ -84,8 +84,8 @@ _LONGEST_PAIR = 200
 
 @dataclass(frozen=True)
 class FrontRow:
-    """Represents a row of text between the title and the body, with superscript symbols replaced by `*` or `†`. `look`
-    is the row's font. `apart` is True if there is a gap above the row."""
+    """A line of text between the title and the body. Superscript symbols are replaced with `*` or `†`. `look` is the
+    row's font. `apart` is True if there is a gap above the row."""
 
     text: str
     look: Hashable = ""

@@ -25,8 +25,7 @@ _APPENDIX = re.compile(r"(?i)^(appendi(x|ces)|supplement(ary|al)?\b.*|technical 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Represents a heading found in the text. `title` is readable text, and includes the number unless `number` is
-    set."""
+    """A heading found in the text. `title` is readable text, and includes the number unless `number` is set."""
 
     title: str
     level: int

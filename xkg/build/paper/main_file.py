@@ -56,7 +56,7 @@ def favoured(name: str) -> bool:
 
 
 class MainFiles:
-    """Contains the LaTeX files in a folder, sorted so that the most likely main file comes first.
+    """The LaTeX files in a folder, most likely main file first.
 
     The file specified in arXiv's 00README comes first, followed by files with a document class, title and body.
     Template samples, responses, cover letters and supplements come last."""

@@ -30,9 +30,9 @@ _ARXIV_NAME = re.compile(
 
 @dataclass(frozen=True)
 class PaperOnDisk:
-    """Represents a paper that has not been parsed yet. If the path is a folder, `reader` reads the files in the folder.
-    If the path is a file, `reader` reads the files in the same folder, and `whole` reads the whole file. `head`
-    contains the first bytes of the file, and `size` is its size in bytes."""
+    """A paper that has not been parsed yet. If the path is a folder, `reader` reads the files in the folder. If the
+    path is a file, `reader` reads the files in the same folder, and `whole` reads the whole file. `head` contains the
+    first bytes of the file, and `size` is its size in bytes."""
 
     path: Path
     folder: bool

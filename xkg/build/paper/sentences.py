@@ -17,9 +17,9 @@ from xkg.build.paper.plain import plain
 
 @dataclass(frozen=True)
 class Sentence:
-    """Represents a sentence of running text. `text` is the readable text of `spans`, joined by a space. `paragraph`
-    numbers the paragraphs in reading order. `first` is True for the first sentence in a paragraph. `display` is True if
-    a displayed equation is part of the sentence."""
+    """A sentence of running text. `text` is the readable text of `spans`, joined by a space. `paragraph` numbers the
+    paragraphs in reading order. `first` is True for the first sentence in a paragraph. `display` is True if a displayed
+    equation is part of the sentence."""
 
     text: str
     spans: tuple[tuple[int, int], ...]
@@ -154,8 +154,7 @@ def _latex_cuts(document: Document) -> Iterator[tuple[int, int, str]]:
 
 @dataclass(frozen=True)
 class _Run:
-    """Represents a piece of running text, with its length and its start offsets in the joined text and in the
-    source."""
+    """A fragment of running text, with its length and its start offsets in the joined text and in the source."""
 
     flat: int
     source: int

@@ -13,8 +13,8 @@ _NOTICE = 2000  # the maximum number of characters in a withdrawal notice
 
 
 class SourceKind(Value):
-    """Describes the kind of a paper's source. `suffix` is the suffix for the source's file name, or None if the source
-    is not readable. `withdrawn` is True for a withdrawal notice."""
+    """The kind of a paper's source. `suffix` is the suffix for the source's file name, or None if the source is not
+    readable. `withdrawn` is True for a withdrawal notice."""
 
     suffix: str | None
     withdrawn: bool = False

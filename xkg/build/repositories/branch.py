@@ -24,8 +24,8 @@ class TreeFile(NamedTuple):
 
 
 class NewCommit(NamedTuple):
-    """Represents a commit to add. `changes` maps paths to contents, or to None for a deleted file. `when` is in seconds
-    since 1970."""
+    """A commit to add. `changes` maps paths to contents, or to None for a deleted file. `when` is in seconds since
+    1970."""
 
     changes: Mapping[str, TreeFile | None]
     message: str

@@ -36,8 +36,7 @@ _NOT_WALKED = {".git", ".hg", ".svn", "__pycache__"}
 
 
 class File(NamedTuple):
-    """Represents a path in a checkout. `size` is None if the content is unavailable, for example because the object is
-    missing."""
+    """A path in a checkout. `size` is None if the content is unavailable, for example because the object is missing."""
 
     path: str
     kind: Literal["file", "link", "submodule"]
@@ -46,8 +45,8 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkout:
-    """Represents a repository at one commit, or the current files in a folder. `notes` describes for the user which
-    files were read.
+    """A repository at one commit, or the current files in a folder. `notes` describes for the user which files were
+    read.
 
     `committed` is the date of the commit (YYYY-MM-DD), and `written` is the date of the last change to the repository's
     Python files. Both dates are None for a folder's current files. `read` yields (path, bytes) in the requested order.

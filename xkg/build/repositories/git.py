@@ -82,8 +82,7 @@ _PLAIN = {
 
 
 class TreeEntry(NamedTuple):
-    """Represents a path in a commit. `size` is None if the object is not a blob, or if it is missing, as in a partial
-    copy."""
+    """A path in a commit. `size` is None if the object is not a blob, or if it is missing, as in a partial copy."""
 
     path: str
     mode: str
@@ -92,7 +91,7 @@ class TreeEntry(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """Represents a commit in a git repository. `day` (YYYY-MM-DD) is the committer's local date, or None if the date is
+    """A commit in a git repository. `day` (YYYY-MM-DD) is the committer's local date, or None if the date is
     invalid."""
 
     oid: str

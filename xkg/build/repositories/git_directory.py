@@ -32,9 +32,9 @@ _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]
 
 @dataclass(frozen=True)
 class GitDirectory:
-    """Represents a git directory. `folder` contains HEAD and the index, and `common` contains everything else. These
-    two folders differ only for a linked work tree. `objects` contains the object directories, starting with the
-    repository's own."""
+    """A git directory. `folder` contains HEAD and the index, and `common` contains everything else. These two folders
+    differ only for a linked work tree. `objects` contains the object directories, starting with the repository's own.
+    """
 
     folder: Path
     common: Path

@@ -11,8 +11,7 @@ _CANDIDATES = 6
 
 
 class Unmatched(NamedTuple):
-    """Represents a statement without a counterpart. `line` is its 1-based line, and `text` is its text on a single
-    line."""
+    """A statement without a counterpart. `line` is its 1-based line, and `text` is its text on a single line."""
 
     line: int
     text: str

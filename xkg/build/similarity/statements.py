@@ -23,8 +23,8 @@ _LOG_CALLS = frozenset(
 
 @dataclass
 class Statement:
-    """Represents a statement that computes something, with its first line (1-based), its text and the counts of its
-    operations. For a compound statement, the text contains only the head."""
+    """A statement that computes something, with its first line (1-based), text and operation counts. For a compound
+    statement, the text contains only the head."""
 
     line: int
     text: str

@@ -16,7 +16,7 @@ _LONGEST = 160
 
 @dataclass(frozen=True)
 class Gap:
-    """Contains lines `first` to `last` of a file that are omitted, and the text that replaces them."""
+    """The omitted lines `first` to `last` of a file, and the replacement text."""
 
     first: int
     last: int
@@ -70,8 +70,8 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
 
 
 class ClassParts:
-    """Contains the part of a top-level class that is kept. If `whole` is True, the whole class is kept. Otherwise, only
-    the members in `roots` and everything that they reach are kept, except other members in `ready`.
+    """The retained part of a top-level class. If `whole` is True, the whole class is kept. Otherwise, only the members
+    in `roots` and everything that they reach are kept, except other members in `ready`.
 
     `gaps` contains the omitted lines, in order. `mentions` contains the attributes that the kept part mentions."""
 

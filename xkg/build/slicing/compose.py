@@ -33,7 +33,7 @@ _DEEPEST = 60
 
 @dataclass(frozen=True)
 class Part:
-    """Represents a component's code, which is a self-contained module, and its display name."""
+    """A component's code (a self-contained module) and its display name."""
 
     name: str
     source: str
@@ -41,8 +41,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Composed:
-    """Represents a composed module. `used` contains the indices of the included parts. If there is a `problem`,
-    `source` is empty."""
+    """A composed module. `used` contains the indices of the included parts. If there is a `problem`, `source` is
+    empty."""
 
     source: str
     used: tuple[int, ...] = ()
@@ -51,9 +51,8 @@ class Composed:
 
 @dataclass
 class _Module:
-    """Represents a part with its statements. `duplicates` maps names to an earlier part with the same definition.
-    `names` maps the part's names to the names that new code uses. `helpers` contains private names that new code may
-    also use."""
+    """A part with its statements. `duplicates` maps names to an earlier part with the same definition. `names` maps the
+    part's names to the names that new code uses. `helpers` contains private names that new code may also use."""
 
     part: Part
     path: str

@@ -34,7 +34,7 @@ from xkg.build.slicing.scoping.statement_effects import (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Represents a statement, which is identified by its module's path and its index in that module."""
+    """A statement, identified by its module's path and its index in that module."""
 
     path: str
     index: int
@@ -44,9 +44,9 @@ Plan = ast.alias | tuple[tuple[str, Target], ...]
 
 
 class NestedImport(NamedTuple):
-    """Represents an import inside an included statement. `names` has an entry for each alias in the import. The entry
-    is the alias itself if it is kept. Otherwise, it contains the assignments that replace the alias, as (bound name,
-    target). A removed alias has no assignments."""
+    """An import inside an included statement. `names` has an entry for each alias in the import. The entry is the alias
+    itself if it is kept. Otherwise, it contains the assignments that replace the alias, as (bound name, target). A
+    removed alias has no assignments."""
 
     node: ImportNode
     scope: Scope

@@ -42,7 +42,7 @@ _PYTHON_2 = (
 
 
 class Slice(Value):
-    """Represents a self-contained module that was sliced from a repository.
+    """A self-contained module sliced from a repository.
 
     `source` is the module's code. If slicing is not possible, for example because the file is broken or not in Python
     3, `source` is empty and `refused` states the reason. `derived_from` lists the ids of the symbols in the module, in

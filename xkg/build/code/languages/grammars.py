@@ -20,8 +20,7 @@ from xkg.build.code.codebase import LanguageName
 
 @dataclass(frozen=True)
 class Grammar:
-    """Contains a language's grammar and query. Text that the group `blank` in `blanked` matches is replaced with
-    spaces."""
+    """A language's grammar and query. Text that the group `blank` in `blanked` matches is replaced with spaces."""
 
     language: LanguageName
     module: str

@@ -55,7 +55,7 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class Analysis:
-    """Contains a file's `Module`, and data for resolving imports. `uses` contains the file's dotted names (`a.b.c`)
+    """A file's `Module`, plus the data needed to resolve imports. `uses` contains the file's dotted names (`a.b.c`)
     that begin with a free variable. `assigned` contains all names assigned at the top level, including names that are
     not symbols."""
 

@@ -39,8 +39,8 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class _Remark:
-    """Represents a comment, attribute or documentation string, with its rows and the enclosing symbol. `alone` is True
-    if nothing precedes it on its row."""
+    """A comment, attribute or documentation string, with its rows and the enclosing symbol. `alone` is True if nothing
+    precedes it on its row."""
 
     kind: str
     start: int
@@ -84,7 +84,7 @@ def _blank(match: re.Match[bytes]) -> bytes:
 
 
 class _File:
-    """Contains the definitions and remarks in a file. `definitions[0]` is the file itself."""
+    """The definitions and remarks in a file. `definitions[0]` is the file itself."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source

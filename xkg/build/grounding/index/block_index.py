@@ -25,7 +25,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class IndexedBlock:
-    """Represents a block and the innermost symbol that contains it."""
+    """A block and the innermost symbol that contains it."""
 
     id: str
     symbol: str

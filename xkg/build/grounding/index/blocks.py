@@ -20,7 +20,7 @@ _CLOSING = (*_BRACKETS, "else", "elif", "except", "finally", "catch", "end")
 
 @dataclass(frozen=True)
 class Block:
-    """Contains the lines from `first` to `last` of a file, 1-based and inclusive."""
+    """The lines from `first` to `last` of a file, 1-based and inclusive."""
 
     first: int
     last: int
@@ -32,8 +32,8 @@ class Block:
 
 @dataclass
 class _Statement:
-    """Represents a statement with the comments above it and its body below. `gap` is True if a blank line or a comment
-    precedes the statement."""
+    """A statement with its body and the comments above it. `gap` is True if a blank line or a comment precedes the
+    statement."""
 
     first: int
     last: int

@@ -13,8 +13,8 @@ _FEWEST = 20  # the minimum number of documents assumed when estimating rarity
 
 
 class FieldWeight(Value):
-    """Contains the weight of a field. `weight` is the weight of one occurrence in the field. `length` (0 to 1)
-    determines how strongly long fields are penalised."""
+    """The weight of a field. `weight` is the weight of one occurrence in the field. `length` (0 to 1) determines how
+    strongly long fields are penalised."""
 
     weight: float
     length: float

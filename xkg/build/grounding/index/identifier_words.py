@@ -93,10 +93,10 @@ def initials(text: str) -> set[str]:
 
 
 class Vocabulary:
-    """Contains the stems in a repository's names. Words from a paper can be looked up among them.
+    """The stems in a repository's names. Words from a paper can be looked up among them.
 
-    Code often shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or to its consonants
-    (`ctrl`)."""
+    Code often shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or to its consonants (`ctrl`).
+    """
 
     def __init__(self, known: Iterable[str]) -> None:
         self.known = frozenset(known)

@@ -40,8 +40,8 @@ FORWARD_METHODS = frozenset({"__call__", "forward"})
 
 @dataclass(frozen=True)
 class Entry:
-    """Represents a symbol in the search index, or the part of a symbol on lines `at`. `fields` maps field names to
-    stems. `lines` is the number of lines in the symbol. `inner` is the number of lines in its members."""
+    """A symbol in the search index, or its part on lines `at`. `fields` maps field names to stems. `lines` is the
+    number of lines in the symbol. `inner` is the number of lines in its members."""
 
     source: SourceSymbol
     fields: Mapping[str, tuple[str, ...]]

@@ -43,8 +43,8 @@ _NEUTRAL = re.compile(
 
 @dataclass(frozen=True)
 class Statement:
-    """Represents a statement on lines `first` to `last`, without its body. In `text`, comments are removed, and `s`
-    replaces each string."""
+    """A statement on lines `first` to `last`, without its body. In `text`, comments are removed, and `s` replaces each
+    string."""
 
     first: int
     last: int

@@ -37,8 +37,7 @@ _HINTS = {
 
 
 class Debugged(Value):
-    """Contains the result of debugging a draft. `proof` belongs to `draft`, and `first` is the evidence from the first
-    run.
+    """The result of debugging a draft. `proof` belongs to `draft`, and `first` is the evidence from the first run.
 
     `repairs` counts the repairs in `draft`, `refused` counts the repairs that the guard rejected, and `rounds` counts
     the questions asked. `stopped` explains why debugging ended although the test fails. `failed` explains why the model

@@ -24,9 +24,9 @@ from xkg.value import Value
 
 
 class Checked(Value):
-    """Contains the result of checking a draft. `evidence` is stored on the code node. If the draft was repaired,
-    `evidence` starts with the first run. `refused` counts repairs that the guard rejected, and `failed` explains why a
-    check has no answer."""
+    """The result of checking a draft. `evidence` is stored on the code node. If the draft was repaired, `evidence`
+    starts with the first run. `refused` counts repairs that the guard rejected, and `failed` explains why a check has
+    no answer."""
 
     draft: Draft
     evidence: tuple[Evidence, ...]

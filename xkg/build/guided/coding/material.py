@@ -29,8 +29,8 @@ _MOST_OUTLINED = 3_000
 
 @dataclass(frozen=True)
 class Material:
-    """Contains the code shown to the model. `code` is its text. `used` contains the located symbols in the code, and
-    `sources` also contains their dependencies. `packages` contains third-party imports. `remarks` describes special
+    """The code shown to the model. `code` is its text. `used` contains the located symbols in the code, and `sources`
+    also contains their dependencies. `packages` contains third-party imports. `remarks` describes special
     circumstances, one per line."""
 
     code: str

@@ -40,8 +40,8 @@ class Model(Protocol):
 
 
 class Coded(Value):
-    """Contains the result for one technique. The result is either `code`, with the symbols and lines that the code was
-    written from, or the `reason` why there is no code.
+    """The result for one technique. The result is either `code`, with the symbols and lines that the code was written
+    from, or the `reason` why there is no code.
 
     `failed` explains why the model failed, and `first` is the level that the first run reached. `repairs` counts the
     repairs that were applied, and `refused` counts the rejected repairs. `final` is False if another run may reach a
@@ -67,7 +67,7 @@ class Coded(Value):
 
 @dataclass(frozen=True)
 class CodingContext:
-    """Contains the context that all techniques share. `jobs` techniques are processed at a time.
+    """The context that all techniques share. `jobs` techniques are processed at a time.
 
     `why` maps techniques to the reason for their location. `lines` maps them to the relevant lines in symbols that also
     do other things. `runs` is True if this machine can run code. If it cannot, or if the build is only planned,

@@ -45,8 +45,8 @@ _NO_CODE = "A component that a technique is made of and that has no code of its 
 
 
 class Component(UsedComponent):
-    """Represents a technique's code that other code can call. `excerpt` comes from the component's draft. `departures`
-    lists how the code differs from the paper."""
+    """A technique's code, as other code can call it. `excerpt` comes from the component's draft. `departures` lists how
+    the code differs from the paper."""
 
     technique: str
     proven: bool = False
@@ -55,8 +55,7 @@ class Component(UsedComponent):
 
 
 class Declined(Value):
-    """Contains the model's reason why the located code does not implement the technique. `shown` lists the names of the
-    symbols that the model saw."""
+    """The model's reason for rejecting the located code. `shown` lists the names of the symbols that the model saw."""
 
     technique: str
     reason: str
@@ -64,9 +63,8 @@ class Declined(Value):
 
 
 class Task(Value):
-    """Represents a technique whose code is to be written from its located symbols. `located` contains the ids of at
-    least one symbol, best first, and `why` is the reason for the location. `lines` contains the relevant lines of
-    symbols that also do other things.
+    """A technique to be coded from its located symbols. `located` contains the ids of at least one symbol, best first,
+    and `why` is the reason for the location. `lines` contains the relevant lines of symbols that also do other things.
 
     `components` contains the components with code. `inside` lists the ids of components written in the same question.
     `absent` lists the names of components without code. `whole` is the technique that a later question builds from this
@@ -88,8 +86,8 @@ class Task(Value):
 
 @dataclass(frozen=True)
 class Written:
-    """Represents a module that fits its components, and the lines that its author looked at. `allowed` lists the
-    packages that the module may import."""
+    """A module that fits its components, and the source lines that its author consulted. `allowed` lists the packages
+    that the module may import."""
 
     module: Module
     lookup: Lookup

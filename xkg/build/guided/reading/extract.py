@@ -64,10 +64,9 @@ class PaperAnswer(AnswerType):
 
 
 class GuidedExtraction(Extraction):
-    """Contains the techniques that a model finds in a paper. `outside` lists procedures that are not part of the
-    paper's method. These procedures are hidden, and the reason is recorded. `places` maps each technique to the ids of
-    functions and classes that implement all or part of it. `nothing_in` lists the ids of the remaining code that was
-    shown."""
+    """The techniques that a model finds in a paper. `outside` lists procedures that are not part of the paper's method.
+    These procedures are hidden, and the reason is recorded. `places` maps each technique to the ids of functions and
+    classes that implement all or part of it. `nothing_in` lists the ids of the remaining code that was shown."""
 
     outside: tuple[Technique, ...] = ()
     places: Mapping[str, tuple[str, ...]] = Field(default={})

@@ -58,9 +58,9 @@ class Places(Asking):
 
 
 class GuidedGrounding(Value):
-    """Contains the located techniques. `why` maps each technique to the model's sentence about the place of its code,
-    or about missing code. `lines` maps a technique and a symbol to the relevant lines if the symbol also does other
-    things. `failed` maps techniques without a usable answer to the reason. These techniques are not located."""
+    """The located techniques. `why` maps each technique to the model's sentence about the place of its code, or about
+    missing code. `lines` maps a technique and a symbol to the relevant lines if the symbol also does other things.
+    `failed` maps techniques without a usable answer to the reason. These techniques are not located."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}
@@ -123,8 +123,8 @@ def ground_with_model(
 
 @dataclass(frozen=True)
 class _Located:
-    """Contains the symbols for a technique, best first, and the model's sentence about them. Each symbol is mapped to
-    the lines that implement the technique. An empty list means the whole symbol."""
+    """The symbols for a technique, best first, and the model's sentence about them. Each symbol is mapped to the lines
+    that implement the technique. An empty list means the whole symbol."""
 
     places: tuple[tuple[str, _Confidence, tuple[LineRange, ...]], ...] = ()
     why: str = ""

@@ -44,7 +44,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 @dataclass(frozen=True)
 class Piece:
-    """Represents a sentence, or a whole block such as a table. Has readable text and a position."""
+    """A sentence or a whole block, such as a table. Has readable text and a position."""
 
     text: str
     spans: tuple[Span, ...]
@@ -55,8 +55,8 @@ Kind = Literal["text", "statement", "algorithm", "table", "caption", "footnote",
 
 @dataclass(frozen=True)
 class Passage:
-    """Represents a numbered passage of a paper. `number` counts from 1 in reading order. `part` is None before the
-    first heading."""
+    """A numbered passage of a paper. `number` counts from 1 in reading order. `part` is None before the first
+    heading."""
 
     number: int
     kind: Kind
@@ -79,7 +79,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Passages:
-    """Contains all passages in a paper, with its sentences and parts."""
+    """All passages of a paper, with its sentences and parts."""
 
     reader: Reader
     parts: tuple[Part, ...]

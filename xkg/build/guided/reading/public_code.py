@@ -18,7 +18,7 @@ _CALL = re.compile(r"([A-Za-z_]\w{2,})\(")
 
 @dataclass(frozen=True)
 class PublicCode:
-    """Represents a public symbol, with its id and the line that describes it in a question."""
+    """A public symbol, its id and the line that describes it to the model."""
 
     symbol: str
     text: str

@@ -101,8 +101,8 @@ def authors_in(
 
 
 class _Block(NamedTuple):
-    """Represents a block of lines with authors. A block contains all names, the names on the first line, and a flag
-    that is set if the second line does not start with a name."""
+    """A block of lines with authors. A block contains all names, the names on the first line, and a flag that is set if
+    the second line does not start with a name."""
 
     names: list[str]
     first: list[str]

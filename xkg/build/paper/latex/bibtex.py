@@ -14,7 +14,7 @@ _MONTHS = {m: m for m in ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Represents a BibTeX entry. `fields` maps lower-case field names to TeX."""
+    """A BibTeX entry. `fields` maps lower-case field names to TeX."""
 
     kind: str
     key: str

@@ -31,8 +31,8 @@ _LONGEST_TITLE = 300
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Represents a box environment. `arguments` is the number of its braced arguments. `title` is LaTeX, may contain
-    parameters such as `#1`, and is "" if only the options specify a title."""
+    """A box environment. `arguments` is the number of its braced arguments. `title` is LaTeX, may contain parameters
+    such as `#1`, and is "" if only the options specify a title."""
 
     arguments: int = 0
     title: str = ""

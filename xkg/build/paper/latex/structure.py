@@ -68,7 +68,7 @@ _LONGEST_EMPHASIS = 300
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Contains pseudocode between two offsets. The algorithm spans the whole `environment`."""
+    """Pseudocode between two offsets. The algorithm spans the whole `environment`."""
 
     start: int
     end: int

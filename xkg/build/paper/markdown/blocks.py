@@ -37,8 +37,8 @@ _LONGEST_MATH = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Represents a block of Markdown that is not running text. The block spans `start` to `end`. `body_start` and
-    `body_end` exclude its delimiters."""
+    """A block of Markdown that is not running text. The block spans `start` to `end`. `body_start` and `body_end`
+    exclude its delimiters."""
 
     kind: Kind
     start: int

@@ -18,8 +18,8 @@ from xkg.build.paper.pdf_html.pdf_references import entries
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Represents a block of consecutive lines of the same kind. `level` is the level of a heading, counted from 1. The
-    level of other blocks is 0."""
+    """A block of consecutive lines of the same kind. `level` is the level of a heading, counted from 1. The level of
+    other blocks is 0."""
 
     kind: Kind
     lines: tuple[Placed, ...]

@@ -25,8 +25,8 @@ _COVER = re.compile(r"See discussions, stats, and author profiles for this publi
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Represents a line in reading order. `left` and `right` are the edges of its column, and `number` counts the lines
-    on its page from 1."""
+    """A line in reading order. `left` and `right` are the edges of its column, and `number` counts the lines on its
+    page from 1."""
 
     line: Line
     left: float

@@ -39,7 +39,7 @@ _lock = threading.Lock()  # all threads share pdfium's state
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Describes the font of a piece of text. `size` is in points. `math` is True for formula fonts."""
+    """The font of a text fragment. `size` is in points. `math` is True for formula fonts."""
 
     size: float
     bold: bool
@@ -55,7 +55,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Contains text on one baseline. `page` counts from 1."""
+    """Text on one baseline. `page` counts from 1."""
 
     page: int
     x0: float
@@ -82,7 +82,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Contains the lines of a page. `margin` contains rotated text, such as arXiv's stamp."""
+    """The lines of a page. `margin` contains rotated text, such as arXiv's stamp."""
 
     width: float
     height: float

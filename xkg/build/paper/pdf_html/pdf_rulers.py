@@ -11,8 +11,8 @@ _CONSECUTIVE = 0.8  # the minimum fraction of a column's numbers that follow the
 
 
 class PrintedNumber(NamedTuple):
-    """Represents a printed number with space around it. The fields contain its value, its left and right edges in
-    points, and its height on the page."""
+    """A printed number with space around it. The fields contain its value, its left and right edges in points, and its
+    height on the page."""
 
     value: int
     x0: float

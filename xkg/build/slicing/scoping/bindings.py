@@ -12,8 +12,8 @@ ImportNode = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True)
 class Use:
-    """Represents an occurrence of a global name in a statement, with the attributes that follow the name. For `m.f.g`,
-    these are f and g.
+    """An occurrence of a global name in a statement, with the attributes that follow the name. For `m.f.g`, these are f
+    and g.
 
     `immediate` is True if the name is evaluated when the statement runs, not when a function is called. `enclosing`
     contains the names bound by enclosing functions or the class body. If only imports in an enclosing function bind the
@@ -41,7 +41,7 @@ class Use:
 
 @dataclass(eq=False)
 class Statement:
-    """Represents a top-level statement in a module. `guarded` is True for a statement in `if __name__ == "__main__"`.
+    """A top-level statement in a module. `guarded` is True for a statement in `if __name__ == "__main__"`.
 
     `binds` contains the global names that the statement may bind, and `definite` contains the names that it always
     rebinds. `imports` contains its import statements with their scopes. `headings` contains its definitions with a
@@ -77,8 +77,8 @@ class Statement:
 
 @dataclass
 class Scope:
-    """Represents a scope in a program. `imported` maps names to the imports that bind them. `others` maps names to the
-    lines of other statements that bind them."""
+    """A scope in a program. `imported` maps names to the imports that bind them. `others` maps names to the lines of
+    other statements that bind them."""
 
     kind: str
     others: dict[str, int] = field(default_factory=dict)

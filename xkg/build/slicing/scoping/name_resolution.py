@@ -23,7 +23,7 @@ _STARRED_BUILTINS = frozenset({"sum", "abs", "max", "min", "pow", "round", "any"
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Represents a name that statements in a module bind."""
+    """A name bound by statements in a module."""
 
     path: str
     name: str
@@ -31,8 +31,8 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """Represents an import from outside the repository, such as `import module as alias` or an import of an attribute.
-    In the former case, `attribute` is None.
+    """An import from outside the repository, such as `import module as alias` or an import of an attribute. In the
+    former case, `attribute` is None.
 
     A plain `import a.b` has alias `a` and module `a`. Submodules are added where they are imported."""
 
@@ -48,7 +48,7 @@ class RepositoryModule:
 
 @dataclass(frozen=True, slots=True)
 class Star:
-    """Represents a name that a star import from outside the repository may define."""
+    """A name that a star import from outside the repository may define."""
 
     path: str
     name: str
@@ -61,7 +61,7 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Represents a name that cannot be resolved, with the reason."""
+    """An unresolvable name, with the reason."""
 
     name: str
     reason: str
@@ -84,8 +84,8 @@ class Reference(NamedTuple):
 
 
 class Program:
-    """Contains all Python modules in a codebase. Python 2 modules, whose paths are in `python2`, are converted to
-    Python 3. Statements that still do not parse are omitted."""
+    """All Python modules in a codebase. Python 2 modules, whose paths are in `python2`, are converted to Python 3.
+    Statements that still do not parse are omitted."""
 
     def __init__(self, codebase: Codebase) -> None:
         modules = [m for m in codebase.modules if m.language == "python"]

@@ -13,7 +13,7 @@ _MOST_WARNINGS = 50
 
 @dataclass(slots=True)
 class Copy:
-    """Contains text copied in pieces. Each piece has a span in the whole text, a file and a line."""
+    """Text assembled from copied fragments. Each piece has a span in the whole text, a file and a line."""
 
     pieces: list[str] = field(default_factory=list)
     length: int = 0

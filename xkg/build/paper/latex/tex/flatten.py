@@ -79,8 +79,8 @@ _LONGEST_BRANCH = 20_000  # characters to examine
 
 @dataclass(slots=True)
 class Flat:
-    """Represents a paper combined into one text. `spans` records the source of each verbatim piece of `text`, in
-    ascending order."""
+    """A paper combined into one text. `spans` records the source of each verbatim piece of `text`, in ascending
+    order."""
 
     text: str
     spans: tuple[SourceSpan, ...]

@@ -43,8 +43,8 @@ _EVENT = re.compile(
 
 @dataclass(slots=True)
 class Theorem:
-    """Describes a kind of statement, such as a theorem. The fields contain its title, the environment whose counter it
-    uses, and the section level at which its numbers restart."""
+    """A kind of statement, such as a theorem. The fields contain its title, the environment whose counter it uses, and
+    the section level at which its numbers restart."""
 
     title: str
     counter: str
@@ -54,8 +54,8 @@ class Theorem:
 
 @dataclass(slots=True)
 class Printed:
-    """Contains the printed names of labels, captions and statements. `labels` maps labels to names such as "Algorithm
-    2". `captions` and `statements` map start offsets to printed names."""
+    """The printed names of labels, captions and statements. `labels` maps labels to names such as "Algorithm 2".
+    `captions` and `statements` map start offsets to printed names."""
 
     labels: dict[str, str] = field(default_factory=dict)
     captions: dict[int, str] = field(default_factory=dict)

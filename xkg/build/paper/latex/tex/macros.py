@@ -67,9 +67,8 @@ _ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.D
 
 @dataclass(frozen=True, slots=True)
 class Macros:
-    """Contains the macros that a paper defines. `table` maps names to (number of arguments, body). If a macro's first
-    argument is optional, `defaults` contains its default. `definitions` contains the spans of the definitions in the
-    text."""
+    """The macros that a paper defines. `table` maps names to (number of arguments, body). If a macro's first argument
+    is optional, `defaults` contains its default. `definitions` contains the spans of the definitions in the text."""
 
     table: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)

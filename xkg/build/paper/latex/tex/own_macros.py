@@ -23,9 +23,9 @@ FEWEST_WORDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """Describes a macro and its arguments. `kinds` contains a letter for each argument: `s` for a star, `o` for an
-    argument in brackets, `m` for an argument in braces. `dropped` is True for each argument that is not printed. `bare`
-    is True if the macro prints nothing but its other arguments.
+    """A macro and its arguments. `kinds` contains a letter for each argument: `s` for a star, `o` for an argument in
+    brackets, `m` for an argument in braces. `dropped` is True for each argument that is not printed. `bare` is True if
+    the macro prints nothing but its other arguments.
 
     `body` is the macro's code if the arguments of a call decide what is printed. `unsure` is True if the values of the
     conditions in the code are unknown. `files` lists the files that the macro reads."""
@@ -40,8 +40,8 @@ class Macro:
 
 
 class Definition(NamedTuple):
-    """Describes the definition of a macro. It contains the kinds of its arguments (as in `Macro`), its code, and the
-    default for a missing optional argument."""
+    """The definition of a macro. It contains the kinds of its arguments (as in `Macro`), its code, and the default for
+    a missing optional argument."""
 
     kinds: str
     code: Group

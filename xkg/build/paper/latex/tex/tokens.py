@@ -25,8 +25,8 @@ _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Represents an argument of a TeX command. The inner text spans `start` to `end`, and the text after the argument
-    starts at `after`."""
+    """An argument of a TeX command. The inner text spans `start` to `end`, and the text after the argument starts at
+    `after`."""
 
     start: int
     end: int
@@ -35,8 +35,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    r"""Represents a LaTeX environment. `\begin{name}` is at `start`, the body spans `body_start` to `body_end`, and the
-    text after the environment starts at `end`."""
+    r"""A LaTeX environment. `\begin{name}` is at `start`, the body spans `body_start` to `body_end`, and the text after
+    the environment starts at `end`."""
 
     name: str
     start: int
@@ -47,8 +47,8 @@ class Environment:
 
 
 class Tex:
-    """Contains TeX text with matched braces. If an argument's brace is never closed, the argument ends at the end of
-    the line."""
+    """TeX text with matched braces. If an argument's brace is never closed, the argument ends at the end of the
+    line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
