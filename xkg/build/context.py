@@ -24,8 +24,8 @@ from xkg.value import Value
 
 
 class Guard(Protocol):
-    """Refuses papers and repositories (`xkg.build.curation.blacklist_guard`). Each method returns the reason why the
-    paper or repository is refused, or None if it is allowed."""
+    """Refuses papers and repositories (`xkg.build.curation.blacklist_guard`). Each method returns the reason for the
+    refusal, or None if the paper or repository is allowed."""
 
     def paper(self, arxiv_id: str | None, doi: str | None, title: str) -> str | None: ...
     def repository(self, url: str) -> str | None: ...
@@ -33,7 +33,7 @@ class Guard(Protocol):
 
 
 class Claims(Protocol):
-    """Assigns a paper's id and ensures that nobody else builds the paper at the same time (`xkg.commands.claims`)."""
+    """Assigns a paper's id and prevents concurrent builds of the paper (`xkg.commands.claims`)."""
 
     def claim(self, document: Document, identity: str, *, chosen: bool) -> str: ...
 
@@ -76,8 +76,8 @@ class BuildContext:
         written: str | None,
         declared: Sequence[str] = (),
     ) -> Environment:
-        """Returns an environment like `EnvironmentMaker.make`, and adds the context's `packages`. If `environments` is
-        None, returns an environment with only the standard library."""
+        """Makes an environment like `EnvironmentMaker.make`, with the context's `packages` added. Returns a
+        standard-library-only environment if `environments` is None."""
         if self.environments is None:
             return Environment(site=None, hash="")
         added = self.packages
@@ -88,7 +88,7 @@ class BuildContext:
 @dataclass(frozen=True)
 class OpenedPaper:
     """A parsed paper and its repository. `written` is the date of the code (YYYY-MM-DD) if it is known. `source`
-    contains the JSON values that determine the contents of the paper and the repository."""
+    contains the JSON values that determine the contents of both."""
 
     identity: str
     path: Path
@@ -138,7 +138,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Built:
-    """The bundle for a paper, and a report for each stage. `notes` contains messages for the user, one per line."""
+    """A paper's bundle, with a report for each stage. `notes` contains messages for the user, one per line."""
 
     bundle: PaperBundle
     stages: Sequence[StageReport]

@@ -66,7 +66,7 @@ SkipReason = Literal[
     "binary", "generated", "vendored", "submodule", "lfs-pointer", "too-large", "other-language", "unreadable", "link",
     "broken-notebook", "too-slow", "out-of-memory", "crashed",
 ]  # fmt: skip
-# These reasons mean that the parsing process died while it parsed a file.
+# With these reasons, the parsing process died on the file.
 DEADLY: frozenset[SkipReason] = frozenset({"too-slow", "out-of-memory", "crashed"})
 
 
@@ -106,15 +106,14 @@ class Codebase(Value):
         return "\n".join(self.module(symbol).text.split("\n")[symbol.start_line - 1 : symbol.end_line])
 
 
-# The maximum number of symbols that cover a line, on average. In most files, a module, a class and a method cover each
-# line.
+# The maximum number of symbols that cover a line, on average.
 _MOST_COVERED = 50
 _FREE_CHARACTERS = 100_000
 
 
 def is_tangled(module: Module) -> bool:
-    """Returns whether a file cannot be hand-written because too many symbols are nested or share lines. Processing such
-    a file symbol by symbol would take quadratic time."""
+    """Returns whether so many symbols are nested or share lines that the file cannot be hand-written. Processing it
+    symbol by symbol would take quadratic time."""
     ends = [0]
     for line in module.text.split("\n"):
         ends.append(ends[-1] + len(line) + 1)

@@ -10,7 +10,7 @@ from xkg.value import Value
 
 
 class CoreTechnique(Value):
-    """One of the target's core techniques. `why` is the evidence, which is the model's explanation or a location in the
+    """One of the target's core techniques. `why` is the evidence: the model's explanation or a location in the
     paper."""
 
     name: str
@@ -19,7 +19,7 @@ class CoreTechnique(Value):
 
 
 class Mention(Value):
-    """A sentence in the target that cites a paper. `together` is the number of works in the same citation."""
+    """A sentence in the target that cites a paper. `together` is the number of works cited together."""
 
     section: str
     role: str
@@ -28,8 +28,8 @@ class Mention(Value):
 
 
 class RepositoryRecord(Value):
-    """Records whether a repository is the paper's own, and facts from the repository's host. The facts are None if the
-    host was not queried. `commit` is the newest commit on the default branch."""
+    """Whether a repository is the paper's own, plus facts from its host. The facts are None if the host was not
+    queried. `commit` is the newest commit on the default branch."""
 
     is_official: bool = False
     commit: str | None = None
@@ -54,9 +54,9 @@ class RepositoryRecord(Value):
 
 
 class ChosenRepository(Value):
-    """A repository examined for a paper. The evidence for and against its being the paper's own has one line per fact.
-    `is_official` is None if the ownership is uncertain. `is_named` is True if the paper calls the repository its own.
-    `found` tells how the address was found. Stars, dates and size are as in `RepositoryFacts`."""
+    """A repository examined for a paper. The evidence for and against ownership has one line per fact. `is_official` is
+    None if the ownership is uncertain. `is_named` is True if the paper calls the repository its own, and `found` says
+    how the address was found. Stars, dates and size are as in `RepositoryFacts`."""
 
     url: str
     commit: str | None = None
@@ -91,13 +91,12 @@ class ChosenRepository(Value):
 
 
 class CuratedPaper(Value):
-    """A candidate paper, ranked by `score`. `scores` contains the components of the score, which are between 0 and 1.
-    `technique` is the technique that the paper supports. `origin` is a citation, an index search or a model's web
-    search.
+    """A candidate paper, ranked by `score`. `scores` contains its components, from 0 to 1. `technique` is the technique
+    that the paper supports. `origin` is a citation, an index search or a model's web search.
 
-    `identified` tells how the paper's arXiv id was found. `why` contains the model's explanation or the facts behind
-    the paper's rank. `dropped` is the reason why the paper was not chosen, or None if it was chosen. `repositories`
-    lists all repositories examined, the paper's own first."""
+    `identified` says how the paper's arXiv id was found. `why` contains the model's explanation or the facts behind the
+    paper's rank. `dropped` is the reason why the paper was not chosen, or None if it was chosen. `repositories` lists
+    all repositories examined, the paper's own first."""
 
     title: str
     arxiv_id: str | None = None

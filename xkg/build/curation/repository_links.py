@@ -1,4 +1,4 @@
-"""Finds repositories that a text mentions. Determines whether the text calls each of them the paper's own."""
+"""Finds the repositories mentioned in a text, and determines which ones it calls the paper's own."""
 
 import re
 from collections.abc import Iterator
@@ -34,8 +34,8 @@ class RepositoryLink(NamedTuple):
     """A repository mentioned in a text. `name` is as in `RepositoryAddress`.
 
     `role` is `own` if the paper calls the repository its own, `cited` for links in the bibliography, `suggested` for
-    links from a model, and `named` for any other link. `words` contains the surrounding words, or a note on the model.
-    """
+    links from a model, and `named` for any other link. `words` contains the surrounding words, or a note about the
+    model."""
 
     url: str
     name: str

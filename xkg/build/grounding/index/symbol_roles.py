@@ -1,4 +1,5 @@
-"""Scores a symbol's role in its repository. Tests, plots, settings and file handling rarely implement a method."""
+"""Scores a symbol's role in its repository, because tests, plots, settings and file handling rarely implement a
+method."""
 
 import re
 from collections.abc import Set
