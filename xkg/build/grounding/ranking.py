@@ -13,12 +13,13 @@ from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.embeddings.base import Embedder
 
 _CANDIDATES = 50
-_BLOCKS_OF = 8  # the number of top symbols whose blocks are all embedded
+_BLOCKS_OF = 8  # number of top symbols whose blocks are all embedded
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A symbol with its evidence. `part` contains the lines that the evidence covers, or None for the whole symbol."""
+    """A symbol with its evidence. `part` is the range of lines that the evidence covers, or None for the whole
+    symbol."""
 
     symbol: str
     evidence: Evidence

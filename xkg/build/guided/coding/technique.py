@@ -34,18 +34,16 @@ class Model(Protocol):
 
     def for_paper(self, paper: str) -> Ask: ...
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
-        """Returns everything that determines the answers to these prompts, except the inputs. The values are JSON
-        values."""
+        """Returns everything but the inputs that determines the answers to these prompts, as JSON values."""
         ...
 
 
 class Coded(Value):
-    """The result for one technique. The result is either `code`, with the symbols and lines that the code was written
-    from, or the `reason` why there is no code.
+    """The result for one technique. Contains either `code`, with the symbols and lines that it was written from, or the
+    `reason` for its absence.
 
     `failed` explains why the model failed, and `first` is the level that the first run reached. `repairs` counts the
-    repairs that were applied, and `refused` counts the rejected repairs. `final` is False if another run may reach a
-    higher level."""
+    applied repairs, and `refused` the rejected ones. `final` is False if another run may reach a higher level."""
 
     technique: str
     code: Code | None = None
@@ -67,9 +65,9 @@ class Coded(Value):
 
 @dataclass(frozen=True)
 class CodingContext:
-    """The context that all techniques share. `jobs` techniques are processed at a time.
+    """The context that all techniques share. Processes `jobs` techniques at a time.
 
-    `why` maps techniques to the reason for their location. `lines` maps them to the relevant lines in symbols that also
+    `why` maps techniques to the reason for their location. `lines` maps them to the relevant lines of symbols that also
     do other things. `runs` is True if this machine can run code. If it cannot, or if the build is only planned,
     `trials` is None and the highest level is `parsed`."""
 
@@ -93,14 +91,14 @@ def code_techniques(
     begun: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Coded], LanguageModelError | None]:
     """Returns the code for every technique in `located`, keyed by technique. `located` maps each technique to its
-    symbols, best first. If an error left some techniques without code, also returns that error.
+    symbols, best first. Also returns any error that left some techniques without code.
 
-    `begun` is called with a technique's name when work on the technique begins. `progress` is called for each finished
+    `begun` is called with a technique's name when work on the technique begins. `progress` is called after each
     technique with the number done, the total and the name.
 
-    One question asks for the code for several techniques, and another question asks for a review of this code. A
-    question for a composite never comes before the questions for its components and for the other techniques that its
-    definition mentions. Finished techniques are stored in the context's folder. Raises the same errors as `Trials`."""
+    One question asks for the code of several techniques, and another for its review. A composite is never asked about
+    before its components and the other techniques mentioned in its definition. Finished techniques are stored in the
+    context's folder. Raises the same errors as `Trials`."""
     planned = _Plan(techniques, located, context)
     names = {t.id: t.name for t in techniques}
     done: dict[str, Coded] = {}
