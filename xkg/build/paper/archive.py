@@ -1,4 +1,4 @@
-"""Unpacks a paper's archive into memory. Writes nothing to disk."""
+"""Unpacks a paper's archive into memory, without writing to disk."""
 
 import gzip
 import io
