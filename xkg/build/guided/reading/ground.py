@@ -22,7 +22,7 @@ from xkg.value import Value
 CANDIDATES = 10
 MOST_PLACES = 5
 _MOST_ASKED = 24
-_DEFINITION = 2_600  # characters; definitions are never shortened, because the model would not look for the missing parts
+_DEFINITION = 2_600  # characters; never shortens definitions, because the model would not look for the missing parts
 # The number of lines shown for the top-ranked symbols of a technique, and for other symbols. All symbols are shortened
 # further if they exceed the size of a question. The model can open the remaining lines.
 _FIRST = 3

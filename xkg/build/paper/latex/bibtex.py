@@ -74,7 +74,7 @@ def _value(text: str, at: int, strings: Mapping[str, str]) -> tuple[str | None, 
 
 
 _LONGEST_VALUE = 20_000
-# Abbreviations can refer to one another, so a few lines could expand to more text than fits in memory.
+# Abbreviations can refer to one another, so a few lines could expand to more text than memory can hold.
 _LONGEST_STRING, _MOST_PARTS = 1_000, 20
 _CLOSE = re.compile(r"\\.|[{}\"]", re.DOTALL)
 
