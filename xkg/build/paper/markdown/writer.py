@@ -1,11 +1,11 @@
-"""Writes Markdown for papers in other formats, and records the source of each piece."""
+"""Writes Markdown for papers in other formats, and records the source of each fragment."""
 
 import re
 
 from xkg.build.paper.document import SourceSpan
 
 _MARKUP = re.compile(r"[*`]|\\(?=[^\w\s])|(?<!\w)_|_(?!\w)|\$(?!\d)|<(?=[a-zA-Z/!])")
-# The Markdown parser does not accept escapes for these characters everywhere. Look-alike characters need no escapes.
+# Look-alikes are used because the Markdown parser does not accept escapes for these characters everywhere.
 _INSTEAD = {"*": "∗", "`": "‘", "\\": "＼", "_": "＿", "$": "＄", "<": "< "}
 
 
@@ -15,7 +15,7 @@ def literal(text: str) -> str:
 
 
 class MarkdownWriter:
-    """Builds Markdown piece by piece. `text` is the Markdown so far, and `spans` maps it to paths and lines."""
+    """Builds Markdown incrementally. `text` is the Markdown so far, and `spans` maps it to paths and lines."""
 
     def __init__(self) -> None:
         self.spans: list[SourceSpan] = []

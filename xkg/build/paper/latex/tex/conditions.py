@@ -315,7 +315,7 @@ class Conditions(Settings):
         return None
 
     def _combined(self, test: str) -> bool | None:
-        """Returns the value of several tests, combined from left to right."""
+        """Returns the value of several tests combined from left to right."""
         test = _COUNTER.sub(r"\\c@\1 ", test)
         value: bool | None = True
         at, operator, negated = 0, "and", False
@@ -323,7 +323,7 @@ class Conditions(Settings):
             if part := test[at : match.start() if match else len(test)].strip():
                 one = self._one_test(part)
                 one = not one if negated and one is not None else one
-                decides = operator == "or"  # the value that decides the result without further tests
+                decides = operator == "or"  # the value that settles the result without further tests
                 value = decides if decides in (value, one) else None if None in (value, one) else not decides
                 negated = False
             if match:

@@ -28,7 +28,7 @@ _THEOREM = re.compile(
     r"\{(?P<name>[a-zA-Z@]{1,40}\*?)\}"
     r"(?:\s*+\[(?P<shared>[a-zA-Z]{1,40})\])?(?:\s*+\{(?P<title>[^{}]{0,80})\})?(?:\s*+\[(?P<within>[a-zA-Z]{1,40})\])?"
 )
-# Matches the definition of a title such as `\protect\theoremname`. Editors generate such definitions.
+# Matches the editor-generated definition of a title such as `\protect\theoremname`.
 _WORD = re.compile(
     r"\\(?:providecommand|newcommand|renewcommand)\*?\s*+(?:\{\\([a-zA-Z]{1,40})\}|\\([a-zA-Z]{1,40}))"
     r"\s*+\{([^{}\\]{1,60})\}"
@@ -43,8 +43,8 @@ _EVENT = re.compile(
 
 @dataclass(slots=True)
 class Theorem:
-    """A kind of statement, such as a theorem. The fields contain its title, the environment whose counter it uses, and
-    the section level at which its numbers restart."""
+    """A kind of statement, such as a theorem. Contains its title, the environment whose counter it uses, and the
+    section level that resets its numbering."""
 
     title: str
     counter: str
@@ -71,7 +71,7 @@ class _Frame:
 
 
 def theorems_in(text: str) -> dict[str, Theorem]:
-    """Returns the standard statements and those that the paper declares, keyed by environment."""
+    """Returns the standard statements and those declared by the paper, keyed by environment."""
     found: dict[str, Theorem] = {}
     for name in STATEMENTS:
         plain = _SHORT.get(name.rstrip("*"), name.rstrip("*"))
