@@ -28,8 +28,7 @@ class MarkdownWriter:
         return "".join(self._parts)
 
     def put(self, text: str, place: tuple[str, int] | None = None) -> None:
-        """Appends text that comes from the path and line in `place`. The text may contain a line break only at its
-        end."""
+        """Appends text from the path and line in `place`. Line breaks are allowed only at the end."""
         self._parts.append(text)
         self._length += len(text)
         if place is not None and text:
