@@ -219,7 +219,7 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
     breaks = re.compile(rf"{_BREAK.pattern}|\n") if lines else _BREAK
     for match in breaks.finditer(shadow):
         before = shadow[max(0, match.start() - 400) : match.start()].rstrip(_MARKS)[-1:]
-        # a page break split a sentence if the second part starts in lower case or is a formula after a colon
+        # A page break split a sentence if the second part starts in lower case. A formula may follow a colon.
         more = shadow[match.end() : match.end() + 3].lstrip(_MARKS)[:1]
         ended = before in (".!?" if more == "q" else ".!?:")
         if _SKIP.fullmatch(match[0]):
