@@ -56,7 +56,7 @@ class Parsers:
         self._worker.start()
 
     def close(self) -> None:
-        """Ends the process. Stops the process; nothing can be parsed afterwards."""
+        """Ends the process, after which nothing can be parsed."""
         self._worker.close()
 
     def __enter__(self) -> "Parsers":
