@@ -24,8 +24,8 @@ from xkg.value import Value
 
 
 class Guard(Protocol):
-    """Refuses papers and repositories (`xkg.build.curation.blacklist_guard`). Each method returns the reason why the
-    paper or repository is refused, or None if it is allowed."""
+    """Refuses papers and repositories (`xkg.build.curation.blacklist_guard`). Each method returns the reason for the
+    refusal, or None if the paper or repository is allowed."""
 
     def paper(self, arxiv_id: str | None, doi: str | None, title: str) -> str | None: ...
     def repository(self, url: str) -> str | None: ...
@@ -33,14 +33,14 @@ class Guard(Protocol):
 
 
 class Claims(Protocol):
-    """Assigns a paper's id and ensures that nobody else builds the paper at the same time (`xkg.commands.claims`)."""
+    """Assigns a paper's id and prevents concurrent builds of the paper (`xkg.commands.claims`)."""
 
     def claim(self, document: Document, identity: str, *, chosen: bool) -> str: ...
 
 
 @dataclass(frozen=True)
 class BuildContext:
-    """Contains the services that a build uses.
+    """The services that a build uses.
 
     Without a `runner`, no code is run, and the highest level is `parsed`. Without `environments`, code can import only
     the standard library. Without `sources`, papers must be files. Without a `model`, the build uses only static
@@ -76,8 +76,8 @@ class BuildContext:
         written: str | None,
         declared: Sequence[str] = (),
     ) -> Environment:
-        """Returns an environment like `EnvironmentMaker.make`, and adds the context's `packages`. If `environments` is
-        None, returns an environment with only the standard library."""
+        """Makes an environment like `EnvironmentMaker.make`, with the context's `packages` added. Returns a
+        standard-library-only environment if `environments` is None."""
         if self.environments is None:
             return Environment(site=None, hash="")
         added = self.packages
@@ -87,8 +87,8 @@ class BuildContext:
 
 @dataclass(frozen=True)
 class OpenedPaper:
-    """Represents a parsed paper and its repository. `written` is the date of the code (YYYY-MM-DD) if it is known.
-    `source` contains the JSON values that determine the contents of the paper and the repository."""
+    """A parsed paper and its repository. `written` is the date of the code (YYYY-MM-DD) if it is known. `source`
+    contains the JSON values that determine the contents of both."""
 
     identity: str
     path: Path
@@ -100,8 +100,8 @@ class OpenedPaper:
 
 
 class CodeNodes(Value):
-    """Contains the code nodes for the techniques that were located. `final` is False if another run may reach higher
-    levels, for example because a registry was down."""
+    """The code nodes of the located techniques. `final` is False if another run may reach higher levels, for example
+    because a registry was down."""
 
     code: tuple[Code, ...] = ()
     derivations: tuple[Derivation, ...] = ()
@@ -111,7 +111,7 @@ class CodeNodes(Value):
 
 @dataclass(frozen=True)
 class Stopped:
-    """Contains the stage at which a build stopped, and the error that stopped it."""
+    """The stage at which a build stopped, and the error that caused it."""
 
     stage: str
     error: LanguageModelError
@@ -123,9 +123,9 @@ class Stopped:
 
 @dataclass(frozen=True)
 class Contents:
-    """Contains the results of the stages. `overview` lists the names that the repository's files define. `overview` is
-    empty if the repository's own README is enough. `incomplete` lists the failures, one per line. `stopped` is the
-    stage at which the build ended early. `nothing_in` has the same meaning as in `Paper`."""
+    """The results of the stages. `overview` lists the names that the repository's files define. `overview` is empty if
+    the repository's own README is enough. `incomplete` lists the failures, one per line. `stopped` is the stage at
+    which the build ended early. `nothing_in` has the same meaning as in `Paper`."""
 
     extraction: Extraction
     grounding: Grounding = field(default_factory=Grounding)
@@ -138,8 +138,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Built:
-    """Contains the bundle for a paper, and a report for each stage. `notes` contains messages for the user, one per
-    line."""
+    """A paper's bundle, with a report for each stage. `notes` contains messages for the user, one per line."""
 
     bundle: PaperBundle
     stages: Sequence[StageReport]

@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 def each_of(work: Callable[[Item], R], items: Sequence[Item], jobs: int) -> list[R]:
     """Returns the result of `work` for each item, in order. Runs at most `jobs` calls at a time. After an `XkgError`,
-    no further item starts, and the error is raised when the running items have finished."""
+    no further items start, and the error is raised once the running items have finished."""
 
     def attempt(number: int) -> R | XkgError:
         try:
@@ -31,8 +31,8 @@ def each_of(work: Callable[[Item], R], items: Sequence[Item], jobs: int) -> list
 
 
 def waves(items: Sequence[T], needs: Mapping[T, Collection[T]]) -> list[list[T]]:
-    """Groups the items. Each item is in a later group than everything that it needs. Ignores needed names that are not
-    in `items`."""
+    """Groups the items. Groups items so that each comes after everything it needs. Ignores needed names that are not in
+    `items`."""
     found: list[list[T]] = []
     waiting = list(items)
     while waiting:
@@ -49,12 +49,12 @@ def in_dependency_order(
     *,
     ends: Callable[[R], bool] = lambda _: False,
 ) -> dict[T, R]:
-    """Returns the result of `work` for every item. At most `jobs` items run at a time, and each item starts as soon as
-    the items that it needs are done. The order of `items` breaks ties. `needs` must not contain cycles. Needed names
-    that are not in `items` are ignored.
+    """Returns the result of `work` for every item. Runs at most `jobs` items at a time, and starts each as soon as the
+    items that it needs are done. The order of `items` breaks ties. `needs` must not contain cycles. Needed names that
+    are not in `items` are ignored.
 
-    After a result for which `ends` returns True, no further item starts, and only finished items have results. If
-    `work` raises an error, the error is re-raised immediately, without waiting for running items."""
+    Once `ends` returns True for a result, no further items start, and only finished items have results. If `work`
+    raises an error, the error is re-raised immediately, without waiting for running items."""
     known = set(items)
     waiting = {item: known.intersection(needs.get(item, ())) for item in dict.fromkeys(items)}
     running: dict[Future[R], T] = {}

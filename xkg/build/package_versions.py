@@ -1,5 +1,5 @@
-"""Determines the levels of code nodes. If the versions that the repository pins do not work together, tries package
-versions from other dates."""
+"""Determines the levels of code nodes. Tries package versions from other dates if the repository's pinned versions do
+not work together."""
 
 import re
 import sys
@@ -31,8 +31,7 @@ _FRAME = re.compile(r'^[^\S\n]*+File "([^"]*)", line \d+', re.M)
 
 
 class Checked(Value):
-    """Contains code nodes with their levels, in the original order. `final` is False if another run may reach a higher
-    level."""
+    """Code nodes with their levels, in the original order. `final` is False if another run may reach a higher level."""
 
     code: tuple[Code, ...]
     final: bool
@@ -47,13 +46,13 @@ def check_with_packages(
     requirements: Sequence[str],
     written: str | None,
 ) -> Checked:
-    """Checks code with the packages that it imports. The versions are those that the repository pins, or else those
-    from the date `written`.
+    """Checks code with the packages that it imports, in the versions pinned by the repository or else those from the
+    date `written`.
 
-    If a node needs another module at run time, it is retried with that module's package installed. If a node fails
-    inside a package, it is retried up to three times: without the repository's versions, with the newest versions, and
-    then on the Python version that was current on the date `written`. The last attempt includes nodes that use features
-    removed from their Python version. `make` works like `EnvironmentMaker.make`."""
+    A node that needs another module at run time is retried with that module's package. A node that fails inside a
+    package is retried up to three times: without the repository's versions, with the newest versions, and then on the
+    Python version current at `written`. The last attempt includes nodes that use features removed from their Python
+    version. `make` works like `EnvironmentMaker.make`."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)
@@ -93,7 +92,7 @@ def _completed(
     make: Callable[[Mapping[str, Sequence[str]]], Environment],
     imports: Mapping[str, Sequence[str]],
 ) -> tuple[tuple[Code, ...], Environment]:
-    """Returns the nodes and their environment. Adds any modules that were missing at run time to the environment."""
+    """Returns the nodes and their environment, extended with any modules that were missing at run time."""
     completion = Completion(lambda modules: make({**dict.fromkeys(modules, ()), **imports}))
     while failing := [node for node in code if node.evidence[-1].exit_code not in (0, None)]:
         outputs = (node.evidence[-1].output_end for node in failing)
@@ -109,8 +108,8 @@ def _completed(
 
 
 def other_versions(requirements: Sequence[str], written: str | None) -> list[tuple[list[str], str | None, str]]:
-    """Returns alternatives to the versions that the repository pins. Each alternative contains requirement lines, their
-    date and a description."""
+    """Returns alternatives to the repository's pinned versions, each with requirement lines, their date and a
+    description."""
     free = without_versions(requirements)
     others: list[tuple[list[str], str | None, str]] = []
     if free != list(requirements):
@@ -123,7 +122,7 @@ def other_versions(requirements: Sequence[str], written: str | None) -> list[tup
 
 
 def _imports(nodes: Sequence[Code]) -> dict[str, tuple[str, ...]]:
-    """Returns the packages that code imports, if the code parses. Packages that only broken code imports are not
+    """Returns the packages that code imports, if the code parses. Packages imported only by broken code are not
     fetched."""
     sound = [node for node in nodes if check_parsed(node.implementation).level is Level.PARSED]
     used = imported_names(node.implementation for node in sound)
@@ -131,8 +130,7 @@ def _imports(nodes: Sequence[Code]) -> dict[str, tuple[str, ...]]:
 
 
 def failed_in_package(node: Code, environment: Environment) -> bool:
-    """Returns whether an installed package failed. The package may have failed on import, or in a call that raised an
-    error inside it."""
+    """Returns whether an installed package failed on import or raised an error inside a call."""
     if node.level is not Level.PARSED or not node.evidence or node.evidence[-1].runner is None:
         return False
     evidence = node.evidence[-1]
@@ -143,8 +141,8 @@ def failed_in_package(node: Code, environment: Environment) -> bool:
 
 
 def failed_in_python(node: Code) -> bool:
-    """Returns whether the code uses a feature that its Python version no longer has. An example is `from collections
-    import Mapping`."""
+    """Returns whether the code uses a feature removed from its Python version, such as `from collections import
+    Mapping`."""
     reason = node.evidence[-1].reason if node.evidence else None
     match = _REMOVED_FROM_PYTHON.search(reason or "")
     return match is not None and (match[1] or match[2]) in sys.stdlib_module_names
@@ -158,8 +156,8 @@ def _some(environment: Environment, nodes: Iterable[Code]) -> str:
 
 
 def unavailable_packages(code: Sequence[Code], environment: Environment, offered: Collection[str] = ()) -> list[str]:
-    """Returns a line for each reason why packages are unavailable. Each line includes the effect. Packages that no code
-    node needs get separate lines, unless these packages were only `offered`."""
+    """Returns a line for each reason why packages are unavailable, with the effect. Packages that no code node needs
+    get separate lines, unless they were only `offered`."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(needing.keys() | (environment.missing.keys() - set(offered))):
@@ -185,7 +183,7 @@ def check_code(
     candidates: Sequence[Code], runner: Runner | None, environment: Environment, limits: Limits
 ) -> tuple[Code, ...]:
     """Returns the same code nodes with `level` and `evidence` set. Only Python code is run, and only if there is a
-    runner. If code is not run, the evidence says so.
+    runner; otherwise, the evidence says so.
 
     Raises `SandboxUnavailableError` if the runner does."""
 

@@ -1,4 +1,4 @@
-"""Finds parsed papers that were stored in a graph's folder during builds."""
+"""Finds parsed papers that builds stored in a graph's folder."""
 
 from pathlib import Path
 
@@ -9,8 +9,7 @@ from xkg.model import Paper
 
 
 def parsed_paper(graph: Path, paper: Paper) -> Document | None:
-    """Returns the text that the offsets in the paper's excerpts refer to. Returns None if the text is not on this
-    machine."""
+    """Returns the text that the paper's excerpt offsets refer to, or None if it is not on this machine."""
     if paper.source_sha256 is None or paper.pipeline_version is None:
         return None
     key = document_key(paper.source_sha256, paper.pipeline_version)

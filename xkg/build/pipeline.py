@@ -34,14 +34,14 @@ def build_paper(
     paper: str | Path, repository: str | None, context: BuildContext, *, given_id: str | None = None
 ) -> Built:
     """Builds one paper without publishing it. The paper is a path, or a name that one of the context's sources
-    recognises. Stores the output of each stage. Even if this run is killed, the next run repeats only the stages that
-    are unfinished or changed.
+    recognises. Stores the output of each stage. If this run is killed, the next one repeats only unfinished or changed
+    stages.
 
     If a model fails for some techniques, the paper is partial (`Paper.incomplete` and `Built.stopped`).
 
     Raises `InputError` if the paper or repository is unusable or unavailable, or if no technique is found. Raises
     `StoreError` if the graph's folder cannot be written. Raises `EmbeddingError` if there are no weights. Raises
-    `LanguageModelError` if the model fails before it has listed any techniques."""
+    `LanguageModelError` if the model fails before listing any techniques."""
     opened, checkout = open_paper(paper, repository, context, given_id)
     document, cache = opened.document, opened.cache
     if context.model is None:
@@ -105,7 +105,7 @@ def open_paper(
     cache = StageCache(context.settings.kg / "work" / folder_name(identity), context.notify)
     cache.report(StageReport(name="parse", seconds=parsing, reused=False, summary=_outline(document)))
     checkout, codebase = _repository(cache, repository, context)
-    # Excerpts are offsets into the document. Readers of an excerpt need the document's text.
+    # Excerpts are offsets into the document, so their readers need its text.
     cache.retain("document", document_key(document.source_sha256, pipeline_version()), document)
     source: dict[str, object] = {"paper": identity, "document": document.source_sha256, "format": document.format}
     if codebase is not None:
@@ -117,8 +117,8 @@ def open_paper(
 
 
 def id_of(document: Document, path: Path) -> str:
-    """Returns the default id for a paper. Raises `InputError` if the paper has no arXiv id, DOI or title, because file
-    names do not identify a paper."""
+    """Returns the default id for a paper. Raises `InputError` without an arXiv id, DOI or title, because file names do
+    not identify a paper."""
     if not (document.title or document.arxiv_id or document.doi):
         raise InputError(f"{path.name}: no title found; pass --id, such as --id title:{slug(path.stem)}")
     if not (document.arxiv_id or document.doi) and _SUPPLEMENT.fullmatch(document.title.strip(" .:")):

@@ -1,14 +1,14 @@
-"""Keeps proven code when a paper is built again, until the new code reaches the same level."""
+"""Keeps proven code when a paper is rebuilt, until the new code reaches the same level."""
 
 from xkg.model import Level, PaperBundle
 
 
 def with_proven(stored: PaperBundle, built: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:
-    """Adds code from `stored` to `built` for techniques whose new code is missing or has a lower level. Also returns
-    the ids of this code.
+    """Adds code from `stored` to `built` for techniques whose new code is missing or has a lower level, and returns its
+    ids.
 
-    Keeps only code that ran (`imported` or higher), with its evidence, symbols and repository. If `built` lacks the
-    technique, the technique is also kept."""
+    Keeps only code that ran (`imported` or higher), with its evidence, symbols and repository. Also keeps the technique
+    itself if `built` lacks it."""
     new = {code.technique: code for code in built.code}
     kept = {
         code.technique: code

@@ -1,4 +1,4 @@
-"""Hides techniques in a published graph. If a language model was used, hides techniques that have neither code at the
+"""Hides techniques in a published graph. After a build with a language model, hides techniques with neither code at the
 required level nor a visible descendant. Otherwise, hides only doubtful techniques."""
 
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from xkg.model import Code, Level, PaperBundle, Technique
 
 
 def pruned(bundle: PaperBundle, min_level: Level | None, *, needs_code: bool = False) -> PaperBundle:
-    """Hides techniques in the bundle according to the levels of their code. Calling this function twice has no further
-    effect. Imported bundles and bundles without a repository are returned unchanged."""
+    """Hides techniques in the bundle based on their code's levels. The function is idempotent. Imported bundles and
+    bundles without a repository are returned unchanged."""
     if bundle.paper.origin != "build" or not bundle.repositories:
         return bundle
     needs_code = needs_code or any(code.test.strip() for code in bundle.code)  # only a model writes tests
@@ -21,14 +21,12 @@ def prune(
     techniques: Sequence[Technique], code: Sequence[Code], min_level: Level | None, *, needs_code: bool = False
 ) -> tuple[Technique, ...]:
     """Returns the techniques in the same order. Sets `hidden` to a reason or None. A technique without code keeps its
-    previous reason, and a doubtful technique remains doubtful.
-
-    A technique is hidden if it has no visible descendant and no sufficient code. Code is not sufficient if it is
-    missing but needed, is below the required level, or does something else according to its review. If `min_level` is
-    None, the required level is the highest level that is possible. That level is `executed`, or `parsed` if there is no
-    sandbox or a package was unavailable (`Evidence.missing`). For languages other than Python, no level is required.
-    Code without a test was extracted from the repository without a model and does not need a level. Static analysis
-    locates only a few techniques, so hiding all other techniques would hide too much."""
+    previous reason, and a doubtful one remains doubtful. A technique is hidden if it has no visible descendant and its
+    code is missing but needed, below the required level, or does something else according to its review. If `min_level`
+    is None, the highest possible level is required: `executed`, or `parsed` if there is no sandbox or a package was
+    unavailable (`Evidence.missing`). For languages other than Python, no level is required. Code without a test was
+    extracted from the repository without a model and does not need a level. Static analysis locates only a few
+    techniques, so hiding all others would hide too much."""
     by_technique = {c.technique: c for c in code}
     needs_code = needs_code or min_level is not None
     reasons = {t.id: _reason(t, by_technique.get(t.id), min_level, needs_code) for t in techniques}
@@ -43,7 +41,7 @@ def _reason(technique: Technique, code: Code | None, min_level: Level | None, ne
     if technique.hidden == DOUBT:
         return DOUBT
     if code is None:
-        # A doubtful location is displayed as doubtful and gets no code, so it never reaches a required level.
+        # A doubtful location is shown as doubtful and gets no code, so it never reaches a required level.
         located = technique.grounding == "doubtful" and min_level is None
         missing = "no code for it was found in the repository" if needs_code and not located else None
         return technique.hidden or missing

@@ -1,5 +1,5 @@
-"""Reads a repository's requirements as plain lines, from every kind of file that may declare requirements. Does not run
-any code."""
+"""Reads a repository's requirements as plain lines, from every kind of file that may declare them, without running
+code."""
 
 import ast
 import configparser
@@ -18,14 +18,14 @@ from packaging.requirements import InvalidRequirement, Requirement
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.packages.toml_text import read_toml
 
-# Matches a conda specification, which consists of a channel and name, a version and a build.
+# Matches a conda specification: a channel and name, a version and a build.
 _CONDA = re.compile(r"^(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)\s*([=<>!~][^\s]*)?(?:\s+\S+)?$")
 # Matches a package file in a channel, as printed by `conda list --explicit`.
 _CONDA_FILE = re.compile(
     r"\S{1,300}/(?:linux|osx|win|noarch)[\w-]{0,20}/([A-Za-z0-9][\w.-]{0,100})-([^-/\s]{1,60})-([^-/\s]{1,60})"
     r"\.(?:conda|tar\.bz2)(?:#\w+)?"
 )
-# Names in conda's channels that the registry does not have, or uses for a different package.
+# Conda package names that PyPI lacks or uses for a different package.
 _CONDA_NAMES = {
     "opencv": "opencv-python",
     "pip": None,
@@ -37,7 +37,7 @@ _CONDA_NAMES = {
     "pytorch-gpu": "torch",
     "pyg": "torch-geometric",
 }
-# Parsers raise these errors if a file's content does not match its name, or is nested too deeply.
+# Parsers raise these errors for content that does not match the file name or is nested too deeply.
 _NOT_OF_ITS_KIND = (
     ValueError, SyntaxError, RecursionError, MemoryError, configparser.Error, yaml.YAMLError, AttributeError, TypeError,
 )  # fmt: skip
@@ -79,8 +79,8 @@ def states_requirements(path: str) -> bool:
 
 
 class Requirements(NamedTuple):
-    """Represents a repository's requirements. `lines` come from all files that declare requirements. `declared` lists
-    the runtime requirements from the outermost files. `declared` excludes extras, development groups and packages that
+    """A repository's requirements. `lines` contains the lines from all files that declare requirements. `declared`
+    lists the runtime requirements from the outermost files. It excludes extras, development groups and packages that
     appear only in a lock file."""
 
     lines: list[str]
@@ -88,8 +88,7 @@ class Requirements(NamedTuple):
 
 
 class _Aside(NamedTuple):
-    """Represents an entry that is not needed at run time. The entry comes from an extra, a development group, a lock
-    file or a conda export."""
+    """An entry not needed at run time. It comes from an extra, a development group, a lock file or a conda export."""
 
     entry: object
 
@@ -145,8 +144,8 @@ def _order(path: str) -> tuple[bool, int, bool, str]:
 
 
 def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> list[str]:
-    """Returns the requirement lines from the outermost files that contain any. Files with the usual names come first.
-    If there are no such files, returns the lines from the README."""
+    """Returns the requirement lines from the outermost files that contain any, usual names first, or else from the
+    README."""
     candidates = [path for path in for_use if not _ASIDE.search(path) and not is_readme(path)]
     for _, beside in groupby(candidates, key=lambda path: path.count("/")):
         paths = list(beside)
@@ -159,8 +158,7 @@ def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> lis
 
 
 def _with_included(paths: Iterable[str], files: Mapping[str, str]) -> list[str]:
-    """Returns the files, the files that they include with `-r`, and the files from projects that they install with
-    `-e`."""
+    """Returns the files, those that they include with `-r`, and those of projects that they install with `-e`."""
     found: dict[str, None] = {}
     waiting = list(paths)
     while waiting:
@@ -186,7 +184,7 @@ def _is_lock(name: str) -> bool:
 
 
 def without_versions(lines: Iterable[str]) -> list[str]:
-    """Reduces the lines to package names. Lines with a URL are unchanged."""
+    """Reduces the lines to package names, except for lines with a URL."""
     bare_lines: dict[str, None] = {}
     for line in lines:
         bare = re.match(r"([A-Za-z0-9][\w.-]*)(\[[^\]]*\])?(?=\s*($|[<>=!~;(,]|--))[^;]*(;.*)?", line)
@@ -291,7 +289,7 @@ def _tables(packages: Mapping[str, Any]) -> Iterator[object]:
         if not isinstance(version, str):
             continue
         if match := re.fullmatch(r"[\^~](\d[\w.]*)", version):
-            version = f">={match[1]}"  # the tool adds this upper bound by default; the authors did not choose it
+            version = f">={match[1]}"  # added by the tool by default, not chosen by the authors
         version = "" if version == "*" else version if version[:1] in set("<>=!~") | {""} else f"=={version}"
         if name == "python":
             yield from _python(version)
@@ -333,7 +331,7 @@ def _setup_py(text: str) -> Iterator[object]:
 
 
 class _Plain(yaml.SafeLoader):  # type: ignore[misc]
-    """Loads YAML and refuses aliases. A few lines with aliases can expand to more values than fit into memory."""
+    """Loads YAML without aliases, because a few lines with aliases can expand to more values than memory can hold."""
 
     def compose_node(self, parent: object, index: object) -> object:
         if self.check_event(yaml.AliasEvent):
@@ -356,8 +354,8 @@ def _conda(text: str) -> Iterator[object]:
 
 
 def _conda_entry(entry: str) -> Iterator[object]:
-    """Yields the requirement for a conda entry. An exact build string shows that the entry is from an export. Exports
-    also list indirect dependencies and system libraries."""
+    """Yields the requirement for a conda entry. An exact build string indicates an export, which also lists indirect
+    dependencies and system libraries."""
     if not (match := _CONDA.match(entry.strip())):
         return
     name, version = _CONDA_NAMES.get(match[1].lower(), match[1]), match[2] or ""

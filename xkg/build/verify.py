@@ -24,8 +24,8 @@ from xkg.value import Value
 
 
 class NodeResult(Value):
-    """Contains the result for one code node. The fields are the level `before` and now, the cause that limits the
-    level, and the packages (name==version) in the environment."""
+    """The result for one code node. The fields are the level `before` and now, the cause that limits the level, and the
+    packages (name==version) in the environment."""
 
     code: str
     before: Level

@@ -24,7 +24,7 @@ def comment_mark(language: LanguageName) -> CommentMark:
 
 
 class Import(Value):
-    """Represents one name bound by an import statement.
+    """One name bound by an import statement.
 
     `import a.b as c` has name "c", module "a.b" and attribute None. `from .m import f as g` has name "g", module ".m"
     and attribute "f". `from m import *` has name "*" and attribute "*". `target` is the path that `module` refers to,
@@ -38,7 +38,7 @@ class Import(Value):
 
 
 class SourceSymbol(Value):
-    """Represents a symbol with its documentation, its comments and the id of the enclosing symbol."""
+    """A symbol with its docstring, comments and the id of the enclosing symbol."""
 
     symbol: Symbol
     docstring: str = ""
@@ -47,8 +47,8 @@ class SourceSymbol(Value):
 
 
 class Module(Value):
-    """Represents a parsed source file. `broken` is True if the parser reported errors, for example because of Python 2
-    or a truncated file. Symbols may be missing from a broken file.
+    """A parsed source file. `broken` is True if the parser reported errors, for example because of Python 2 or a
+    truncated file. Symbols may be missing from a broken file.
 
     For a notebook, `text` is the concatenation of its code cells, and line numbers refer to that text. `imports` is
     filled in for Python only."""
@@ -66,12 +66,12 @@ SkipReason = Literal[
     "binary", "generated", "vendored", "submodule", "lfs-pointer", "too-large", "other-language", "unreadable", "link",
     "broken-notebook", "too-slow", "out-of-memory", "crashed",
 ]  # fmt: skip
-# These reasons mean that the parsing process died while it parsed a file.
+# With these reasons, the parsing process died on the file.
 DEADLY: frozenset[SkipReason] = frozenset({"too-slow", "out-of-memory", "crashed"})
 
 
 class Skipped(Value):
-    """Counts files that were not parsed for the same reason, and gives a few examples."""
+    """Files left unparsed for the same reason, with a few examples."""
 
     reason: SkipReason
     count: int
@@ -79,7 +79,7 @@ class Skipped(Value):
 
 
 class Codebase(Value):
-    """Represents a parsed repository. `files` lists every path in the commit. `requirements` and `declared` come from
+    """A parsed repository. `files` lists every path in the commit. `requirements` and `declared` come from
     `read_requirements`. `roots` contains the folders that the repository imports under its own name (see
     `root_packages`). `settings` contains the values in the repository's configuration files."""
 
@@ -106,15 +106,14 @@ class Codebase(Value):
         return "\n".join(self.module(symbol).text.split("\n")[symbol.start_line - 1 : symbol.end_line])
 
 
-# The maximum number of symbols that cover a line, on average. In most files, a module, a class and a method cover each
-# line.
+# The maximum number of symbols that cover a line, on average.
 _MOST_COVERED = 50
 _FREE_CHARACTERS = 100_000
 
 
 def is_tangled(module: Module) -> bool:
-    """Returns whether a file cannot be hand-written because too many symbols are nested or share lines. Processing such
-    a file symbol by symbol would take quadratic time."""
+    """Returns whether so many symbols are nested or share lines that the file cannot be hand-written. Processing it
+    symbol by symbol would take quadratic time."""
     ends = [0]
     for line in module.text.split("\n"):
         ends.append(ends[-1] + len(line) + 1)

@@ -1,7 +1,7 @@
-"""Computes fingerprints of code bodies, from which the similarity of two bodies can be estimated. A fingerprint has 64
-hexadecimal digits.
+"""Computes fingerprints of code bodies for estimating how similar two bodies are. A fingerprint has 64 hexadecimal
+digits.
 
-Uses MinHash (Broder, "On the resemblance and containment of documents", SEQUENCES 1997) on runs of three tokens, and
+Applies MinHash (Broder, "On the resemblance and containment of documents", SEQUENCES 1997) to runs of three tokens and
 keeps four bits of each minimum (Li and König, "b-Bit minwise hashing", WWW 2010). Ignores comments, docstrings and
 layout."""
 
@@ -52,8 +52,7 @@ def fingerprinted(module: Module) -> Module:
 
 
 def similarity(one: str, other: str) -> float:
-    """Estimates the Jaccard similarity of two bodies' token runs, which is between 0 and 1. The standard deviation is
-    at most 0.07."""
+    """Estimates the Jaccard similarity (0 to 1) of two bodies' token runs. The standard deviation is at most 0.07."""
     equal: float = sum(map(eq, one, other)) / DIGITS
     return max(0.0, (equal - 1 / 16) / (15 / 16))
 
@@ -80,7 +79,7 @@ def _sketches(runs: NDArray[np.uint64], spans: Sequence[tuple[int, int]]) -> lis
     """Returns a MinHash signature for each span. For each hash function, the signature contains the last digits of the
     smallest hash in the span.
 
-    Every run is hashed once, because nested symbols, or symbols on the same line, share tokens."""
+    Hashes every run only once, because nested symbols and symbols on the same line share tokens."""
     if not spans:
         return []
     bounds = np.array(spans).ravel()
@@ -91,8 +90,7 @@ def _sketches(runs: NDArray[np.uint64], spans: Sequence[tuple[int, int]]) -> lis
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Applies the SplitMix64 finaliser (Steele, Lea and Flood, OOPSLA 2014), after which every bit depends on every
-    other bit."""
+    """Applies the SplitMix64 finaliser (Steele, Lea and Flood, OOPSLA 2014) to mix all bits."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,8 +1,8 @@
 """Finds the repository file that an import refers to.
 
-Python resolves imports with a search path, which the repository does not specify. This module first tries the folder
-above the importer's top-level package, then the importer's own folder and its ancestors. It continues with the usual
-source roots, then with any other folder. Less certain candidates need more evidence. For example, they must define the
+Python resolves imports along a search path, which a repository does not record. This module first tries the folder
+above the importer's top-level package, then the importer's own folder and its ancestors. Then it tries the usual source
+roots, and finally any other folder. Less certain candidates need more evidence, for example that they define the
 imported names. `root_packages` finds the names that a repository uses for itself or its folders."""
 
 import sys
@@ -34,7 +34,7 @@ class ModuleIndex:
 
     @cached_property
     def by_last_name(self) -> dict[str, list[str]]:
-        """Returns module paths without suffix, grouped by their last part. Paths closest to the top come first."""
+        """Returns module paths without their suffixes, grouped by last component and ordered from the top down."""
         stems: dict[str, list[str]] = {}
         for path in sorted(self.names, key=lambda p: (p.count("/"), p)):
             stem = path.removesuffix("/__init__.py").removesuffix(".py")
@@ -42,8 +42,8 @@ class ModuleIndex:
         return stems
 
     def at(self, stem: str) -> str | None:
-        """Returns the module whose path without suffix is `stem`. Prefers a package to a file, and a file to a
-        namespace."""
+        """Returns the module whose path without suffix is `stem`. Prefers packages to files, and files to
+        namespaces."""
         for candidate in (f"{stem}/__init__.py", f"{stem}.py"):
             if candidate in self.names:
                 return candidate
@@ -78,7 +78,7 @@ class ModuleIndex:
             if candidate is None or candidate == importer:
                 continue
             share = sum(self.defines(candidate, a) for a in named) / len(named) if named else None
-            if standard:  # a file with this name shadows the standard module only for scripts in its folder
+            if standard:  # such a file shadows the standard module only for scripts in its folder
                 accepted = share == 1 and not (in_package and root == folder)
             elif candidate.endswith("/"):
                 accepted = bool(share) or (share is None and "." in module)
@@ -103,7 +103,7 @@ class ModuleIndex:
         return None
 
     def _in_roots(self, importer: str, module: str, named: Collection[str]) -> str | None:
-        """Looks for the module in the folders that a top-level name may refer to. Tries folders above the importer
+        """Looks for the module in the folders that a top-level name may refer to. Tries the importer's ancestor folders
         first."""
         top, _, rest = module.partition(".")
         above = set(_ancestors(_folder(importer)))

@@ -25,13 +25,13 @@ from xkg.errors import InputError
 from xkg.sandbox.packages.distributions import distribution_of
 from xkg.sandbox.packages.requirement_hints import version_hints
 
-_AT_ONCE = 8_000_000  # the total bytes of the files in memory
+_AT_ONCE = 8_000_000  # total bytes of the files in memory
 
 
 def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
-    """Parses a checkout in this process. `xkg.build.parsing.parsers` does the same in a confined process. ¶ `mark` is
+    """Parses a checkout in this process. `xkg.build.parsing.parsers` does the same in a sandboxed process. ¶ `mark` is
     called with the path of the current file, or with '' during work that covers all files. `without` maps the paths of
     files to skip to the reason.
 
@@ -102,7 +102,7 @@ def _nothing_to_read(checkout: Checkout, skipped: Skips) -> str:
 
 
 def _contents(checkout: Checkout, files: Sequence[File]) -> Iterator[tuple[str, bytes | None]]:
-    """Yields the contents of the files. Keeps only a few files in memory at a time."""
+    """Yields the contents of the files. Holds only a few files in memory at a time."""
     chunk: list[str] = []
     size = 0
     for file in files:
@@ -129,8 +129,8 @@ def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
 
 
 def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
-    """Returns whether the file is a notebook that repeats a script. The script is in the same folder and has the same
-    name and code, as with jupytext and nbconvert."""
+    """Returns whether the file is a notebook that repeats a script. The script has the same folder, name and code, as
+    with jupytext and nbconvert."""
     stem, dot, ending = path.rpartition(".")
     twin = ending == "ipynb" and f"{stem}{dot}py" in paths
     if twin:
@@ -139,7 +139,7 @@ def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
 
 
 class _Parsed:
-    """Combines files that were parsed separately. The methods resolve names across files."""
+    """Combines separately parsed files and resolves names across them."""
 
     def __init__(self, identity: str, mark: Callable[[str], None]) -> None:
         self._identity, self._mark = identity, mark
@@ -217,8 +217,8 @@ def _top_names(analysis: Analysis) -> frozenset[str]:
 
 
 def _uses(analysis: Analysis) -> dict[str, set[str]]:
-    """Returns the attributes that a file reads from each of its free names. For `a.b.c` and `a`, maps `a` to `b.c` and
-    ''."""
+    """Returns the attributes that a file reads from each of its free names. For `a.b.c` and `a`, it maps `a` to `b.c`
+    and ''."""
     used: dict[str, set[str]] = {}
     for chain in analysis.uses:
         head, _, rest = chain.partition(".")
@@ -252,7 +252,7 @@ def _resolve_imports(path: str, analysis: Analysis, index: ModuleIndex) -> tuple
 
 
 def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]]) -> dict[str, set[str]]:
-    """Returns the assigned names that other files use but that are not constants yet, keyed by file."""
+    """Returns assigned names that other files use but that are not yet constants, keyed by file."""
     used: dict[str, set[str]] = {}
     symbols = {p: {s.symbol.qualified_name for s in a.module.symbols} for p, a in analyses.items()}
     for path, items in imports.items():

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from xkg.build.code.imports import ModuleIndex
 
-# A file name that occurs in more folders is not evidence for any of them. The repository's top folder is always tried.
+# A file name found in more folders is not evidence for any of them. The repository's root folder is always tried.
 _MOST_FOLDERS = 50
 _MOST_IMPORTS = 2_000
 
 
 class UnresolvedImport(NamedTuple):
-    """Represents one name in an absolute import, as in `Import`. `uses` contains the attributes of the imported name
-    that the importer reads. For a star import, `uses` contains the names that nothing else in the importer defines."""
+    """One name in an absolute import, as in `Import`. `uses` contains the attributes of the imported name that the
+    importer reads. For a star import, `uses` contains the names that nothing else in the importer defines."""
 
     module: str
     attribute: str | None
@@ -33,16 +33,14 @@ def root_packages(
     declared: Collection[str],
     required: Callable[[str], bool] | None,
 ) -> dict[str, tuple[str, ...]]:
-    """Returns the folders in the repository that each top-level name may refer to, best first. Omits the names of other
-    projects.
+    """Returns the repository folders that each top-level name may refer to, best first. Omits other projects' names.
 
     `unresolved` contains the imports that `index` does not find. `foreign` contains the names that a file imports from
-    outside the repository instead of defining them, or `*` for an unknown number of names. Such names are not evidence
-    that the file is the imported module. `declared` contains the repository's own packages, in lower case. `required`
-    returns whether an import name is an external package that the repository requires. `required` is None if the
-    repository does not list its requirements.
+    outside the repository, or `*` for an unknown set. Such names are not evidence that the file is the imported module.
+    `declared` contains the repository's own packages, in lower case. `required` returns whether an import name is an
+    external package that the repository requires. `required` is None if the repository does not list its requirements.
 
-    A single matching module is enough for a declared name. If a name is not required, a single matching module is
+    A single matching module is enough for a declared name. For a name that is not required, one matching module is
     enough in four cases. The repository lists its requirements. The repository or folder has that name. The whole
     repository is a package. A module is in a subfolder, and no module is missing. In all other cases, two matching
     modules are needed. A required package counts as the repository's own only if no module is missing."""
@@ -67,8 +65,8 @@ def root_packages(
 
 
 class _Imported(NamedTuple):
-    """Represents a repository's imports under one top-level name, keyed by the path below that name. The key '' means
-    the top itself.
+    """A repository's imports under one top-level name, keyed by the path below that name. The key '' is the top-level
+    name itself.
 
     `modules` lists the names imported from a module, and `stars` lists names that may come from a star import.
     `members` lists the uses of an imported member, which may itself be a module (`from top import sub`)."""
@@ -94,8 +92,8 @@ class _Imported(NamedTuple):
 
 
 def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
-    """Returns the folders that contain one of the imported modules. Also returns modules with the top-level name, and
-    the repository's top folder."""
+    """Returns the folders that contain one of the imported modules. Also returns modules with that top-level name, and
+    the repository's root folder."""
     votes: Counter[str] = Counter()
     for inside in ["", *imported.modules, *imported.members]:
         stems = index.by_last_name.get(inside.rpartition("/")[2] or top, ())
@@ -108,9 +106,8 @@ def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
 def _counted(
     index: ModuleIndex, folder: str, imported: _Imported, foreign: Mapping[str, Collection[str]]
 ) -> tuple[set[str], set[str]]:
-    """Returns two sets: the modules in the folder that define at least half of the names imported from them, and the
-    modules missing from the folder. Neither set contains modules that are unused, or that are used only for names that
-    they import from elsewhere."""
+    """Returns the folder's modules that define at least half of the names imported from them, and the modules missing
+    from it. Both sets omit unused modules and modules used only for names that they re-export."""
     present: set[str] = set()
     absent: set[str] = set()
     for inside, names in (*imported.modules.items(), *imported.members.items()):

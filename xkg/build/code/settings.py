@@ -1,8 +1,8 @@
-"""Reads values from a repository's configuration files (YAML, JSON, TOML, gin, INI). Each value has a flat name, a file
-and a line.
+"""Reads values from a repository's configuration files (YAML, JSON, TOML, gin, INI). Each value has a dotted name, a
+file and a line.
 
-Does not execute anything in a file. YAML is composed into nodes without constructing objects, and aliases are followed
-within a limit."""
+Never executes file contents. YAML is composed into nodes without constructing objects, and aliases are followed within
+a limit."""
 
 import configparser
 import re
@@ -45,8 +45,8 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Setting(Value):
-    """Represents a value in a configuration file. `name` is its path in the file, such as "optim.lr". `value` is its
-    source text on one line. `line` is 0 if unknown."""
+    """A value in a configuration file. `name` is its path in the file, such as "optim.lr". `value` is its source text
+    on one line. `line` is 0 if it is unknown."""
 
     path: str
     line: int
@@ -118,8 +118,8 @@ def _read(path: str, text: str) -> Iterator[Setting]:
 
 
 def _require_shallow(text: str) -> None:
-    """Raises `ValueError` if the YAML is more deeply nested or has more nodes than any real configuration. Composing
-    such a file would recurse too deeply, even in C if libyaml is used."""
+    """Raises `ValueError` for YAML with deeper nesting or more nodes than any real configuration. Composing it would
+    recurse too deeply, even in C with libyaml."""
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)

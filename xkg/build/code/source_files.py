@@ -1,4 +1,4 @@
-"""Selects a repository's source files. Records why the other files are skipped."""
+"""Selects a repository's source files. Records why others are skipped."""
 
 import io
 import re
@@ -28,7 +28,7 @@ _OTHER_SOURCE = {
     "f90": "Fortran", "sh": "shell", "bash": "shell",
     "pyi": "Python stub", "hs": "Haskell", "ml": "OCaml", "sql": "SQL",
 }  # fmt: skip
-# In these folders, JavaScript is build output or belongs to a web page, and is mostly copied from libraries.
+# JavaScript in these folders is build output or web page code, mostly copied from libraries.
 _WEB_PAGE = {"docs", "doc", "website", "static", "_static", "assets", "public", "dist", "_site"}
 _SCRIPTS = {"js", "mjs", "cjs"}
 _LARGEST_POINTER = 200  # bytes in a Git LFS pointer
@@ -56,7 +56,7 @@ class Skips:
 
 
 def suffix(path: str) -> str:
-    """Returns a file name's suffix in lower case and without the dot. Returns '' if the name has no suffix."""
+    """Returns a file name's suffix in lower case, without the dot. Returns '' if the name has no suffix."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[2].lower() if "." in name[1:] else ""
 
@@ -93,9 +93,9 @@ def is_source(path: str, content: bytes, skipped: Skips) -> bool:
     """Returns whether the content is hand-written source code."""
     ending = suffix(path)
     if ending and ending not in _HASHED and ending not in SUFFIXES:
-        return False  # the file was read only because it could be a pointer
+        return False  # read only because it could be a pointer
     if not ending and not re.match(rb"#![^\n]*\bpython", content):
-        return False  # a file without a suffix is Python only if its first line says so
+        return False  # without a suffix, only a shebang makes it Python
     if ending == "m" and _OBJECTIVE_C.search(content):
         skipped.add("other-language", path)
         return False

@@ -1,4 +1,4 @@
-"""Keeps blacklisted papers, blacklisted repositories and copies of these repositories out of a graph."""
+"""Keeps blacklisted papers and repositories, and copies of those repositories, out of a graph."""
 
 import hashlib
 from collections.abc import Callable
@@ -16,11 +16,10 @@ from xkg.files import private_folder, write_whole
 
 class BlacklistGuard:
     """Refuses blacklisted papers and repositories. `cache` is the folder for fetched repositories. `folder` stores the
-    fingerprints of blacklisted repositories, so that each repository is fetched only once. Nothing else from
-    blacklisted repositories is used.
+    fingerprints of blacklisted repositories, so each is fetched only once. Nothing else from blacklisted repositories
+    is used.
 
-    `note` receives a line for each repository that cannot be fetched, because copies of that repository cannot be
-    recognised."""
+    `note` receives a line for each repository that cannot be fetched, whose copies cannot be recognised."""
 
     def __init__(
         self, blacklist: Blacklist, cache: Path, folder: Path, note: Callable[[str], None] = lambda _: None
@@ -30,16 +29,16 @@ class BlacklistGuard:
         self._known: dict[str, RepositoryFingerprint] | None = None
 
     def paper(self, arxiv_id: str | None, doi: str | None, title: str) -> str | None:
-        """Returns the reason why this paper is refused, or None if it is allowed."""
+        """Returns the reason for refusing this paper, or None if it is allowed."""
         return self.blacklist.paper(arxiv_id, doi, title)
 
     def repository(self, url: str) -> str | None:
-        """Returns the reason why the repository at this address is refused, or None if it is allowed. Considers only
-        the repository's name."""
+        """Returns the reason for refusing the repository at this address, or None if it is allowed. Considers only the
+        repository's name."""
         return self.blacklist.repository(url)
 
     def copy(self, checkout: Checkout) -> str | None:
-        """Returns the reason why a fetched repository is refused, or None if it is allowed. Considers its address,
+        """Returns the reason for refusing a fetched repository, or None if it is allowed. Considers its address,
         history and files."""
         url = checkout.repository.url
         if url and (named := self.repository(url)) is not None:
@@ -60,7 +59,7 @@ class BlacklistGuard:
         return self.copy(fetch_repository(f"{url}@{commit}" if commit else url, self._cache))
 
     def fingerprints(self) -> dict[str, RepositoryFingerprint]:
-        """Returns the fingerprints of the blacklisted repositories that can be fetched, keyed by name."""
+        """Returns the fingerprints of all fetchable blacklisted repositories, keyed by name."""
         if self._known is None:
             found = {name: self._fingerprint(name) for name in self.blacklist.repositories}
             self._known = {name: value for name, value in found.items() if value is not None}

@@ -1,5 +1,4 @@
-"""Collects the candidates for a curation. These are works cited by the target, search results from paper indexes, and
-papers that a model finds on the web."""
+"""Collects candidates for a curation from the target's citations, paper indexes and a model's web search."""
 
 from collections.abc import Callable, Sequence
 
@@ -26,8 +25,8 @@ _FOUND = 8
 
 
 class Candidate(Value):
-    """Represents a paper that may be worth building. `use` is the weight of the target's citations of the paper, or 0
-    if the target does not cite it. `suggested` is the suggestion of a model that searched the web."""
+    """A paper that may be worth building. `use` weighs the target's citations of the paper and is 0 if there are none.
+    `suggested` is the suggestion from a model's web search."""
 
     title: str
     reference: Reference | None = None
@@ -53,8 +52,7 @@ def references(reader: Reader, parts: Sequence[Part]) -> list[Candidate]:
 def found_by_search(
     known: Sequence[Candidate], document: Document, indexes: Sequence[PaperIndex], note: Callable[[str], None]
 ) -> list[Candidate]:
-    """Searches for the target's title in the first index that answers. Returns the papers found that are not known
-    yet."""
+    """Searches for the target's title in the first index that answers. Returns the papers that are not known yet."""
     for index in sorted(indexes, key=lambda each: each.is_slow):
         try:
             found = index.search(document.title, _FOUND)
@@ -75,7 +73,7 @@ def suggested_by_model(
     indexes: Sequence[PaperIndex],
     note: Callable[[str], None],
 ) -> list[Candidate]:
-    """Returns new papers that the model finds on the web. The papers must also be in an index."""
+    """Returns new papers that the model finds on the web and that an index also lists."""
     works = guide.uncited(document, techniques, [candidate.title for candidate in known])
     references = [
         Reference(

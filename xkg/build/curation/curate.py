@@ -1,5 +1,4 @@
-"""Finds the core techniques of a target paper. Also finds at most ten papers, ranked by how useful they are for these
-techniques, and the repository of each paper."""
+"""Finds a target paper's core techniques and up to ten papers useful for them, ranked, each with its repository."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -34,10 +33,10 @@ _FOUND_TRIED = 10
 
 @dataclass(frozen=True)
 class Sources:
-    """Contains the services that a curation uses. `indexes` contains paper indexes, best first.
+    """The services that a curation uses. `indexes` contains paper indexes, best first.
 
-    `text` returns the text of a paper, or raises `InputError` if there is no text. `text` is called only for papers
-    whose abstract does not mention a repository."""
+    `text` returns the text of a paper, or raises `InputError` if there is no text. It is called only for papers whose
+    abstract mentions no repository."""
 
     indexes: Sequence[PaperIndex]
     repositories: RepositorySearch
@@ -117,7 +116,7 @@ def curate(
 
 
 def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | None) -> str | None:
-    """Returns the reason why a paper cannot belong to the set, regardless of its rank. Returns None if it can."""
+    """Returns the reason why a paper cannot belong to the set at any rank, or None if it can."""
     found = candidate.found
     if found is None or found.arxiv_id is None:
         return f"it was not found on arXiv: {candidate.identified}"
@@ -193,8 +192,8 @@ def _chosen(
     guide: Guide,
 ) -> list[tuple[Candidate, CuratedPaper]]:
     """Returns the papers that the model chose, in the model's order and with its reasons. All other papers follow as
-    dropped papers. Returns an empty list if the model returns no answer."""
-    # The prompt cannot include all candidates. Candidates found by a model come first.
+    dropped. Returns an empty list if the model returns no answer."""
+    # Candidates found by a model come first, because not all fit in the prompt.
     ranked = sorted(ranked, key=lambda pair: pair[0].suggested is None)
     ranked = sorted(ranked, key=lambda pair: pair[0].reference is None and pair[0].found is None)
     choices = guide.choose(document, techniques, [paper for _, paper in ranked])
@@ -251,11 +250,9 @@ def _identity(found: FoundPaper) -> dict[str, object]:
 
 
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
-    """Returns references first, with a found paper after every few references.
-
-    A search always finds something. Therefore, such a paper must be at least as similar to the target as half of the
-    references. Found papers that are at least as similar as a quarter of the references come last, if there is room.
-    All other found papers are dropped."""
+    """Returns references with a found paper after every few. Because a search always finds something, a found paper
+    must be at least as similar to the target as half of the references. Those at least as similar as a quarter of the
+    references come last, if there is room. The others are dropped."""
     cited = [pair for pair in ranked if pair[0].reference is not None]
     found = [pair for pair in ranked if pair[0].reference is None]
     found.sort(key=lambda pair: -pair[1].scores["nearness"])
@@ -311,7 +308,7 @@ def _is_target(found: FoundPaper, document: Document) -> bool:
 
 
 class _Texts:
-    """Looks for repositories in the texts of at most `_TEXTS` candidates, because each text from arXiv takes ten
+    """Looks for repositories in at most `_TEXTS` candidates' texts, because fetching one from arXiv takes ten
     seconds."""
 
     def __init__(self, sources: Sources, note: Callable[[str], None]) -> None:
@@ -340,8 +337,7 @@ def _repositories(
 
 
 def _copy(guard: BlacklistGuard, repository: ChosenRepository) -> str | None:
-    """Returns the reason why a repository is refused as a copy. A repository that cannot be compared is refused,
-    too."""
+    """Returns the reason for refusing a repository as a copy. Also refuses repositories that cannot be compared."""
     try:
         return guard.fetched(repository.url, repository.commit)
     except InputError as error:

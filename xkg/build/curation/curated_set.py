@@ -10,8 +10,8 @@ from xkg.value import Value
 
 
 class CoreTechnique(Value):
-    """Represents one of the target's core techniques. `why` is the evidence, which is the model's explanation or a
-    location in the paper."""
+    """One of the target's core techniques. `why` is the evidence: the model's explanation or a location in the
+    paper."""
 
     name: str
     definition: str = ""
@@ -19,8 +19,7 @@ class CoreTechnique(Value):
 
 
 class Mention(Value):
-    """Represents a sentence in the target that cites a paper. `together` is the number of works in the same
-    citation."""
+    """A sentence in the target that cites a paper. `together` is the number of works cited together."""
 
     section: str
     role: str
@@ -29,8 +28,8 @@ class Mention(Value):
 
 
 class RepositoryRecord(Value):
-    """Records whether a repository is the paper's own, and facts from the repository's host. The facts are None if the
-    host was not queried. `commit` is the newest commit on the default branch."""
+    """Whether a repository is the paper's own, plus facts from its host. The facts are None if the host was not
+    queried. `commit` is the newest commit on the default branch."""
 
     is_official: bool = False
     commit: str | None = None
@@ -55,9 +54,9 @@ class RepositoryRecord(Value):
 
 
 class ChosenRepository(Value):
-    """Represents a repository that was examined for a paper. The evidence for and against its being the paper's own has
-    one line per fact. `is_official` is None if the ownership is uncertain. `is_named` is True if the paper calls the
-    repository its own. `found` tells how the address was found. Stars, dates and size are as in `RepositoryFacts`."""
+    """A repository examined for a paper. The evidence for and against ownership has one line per fact. `is_official` is
+    None if the ownership is uncertain. `is_named` is True if the paper calls the repository its own, and `found` says
+    how the address was found. Stars, dates and size are as in `RepositoryFacts`."""
 
     url: str
     commit: str | None = None
@@ -92,13 +91,12 @@ class ChosenRepository(Value):
 
 
 class CuratedPaper(Value):
-    """Represents a candidate paper, ranked by `score`. `scores` contains the components of the score, which are between
-    0 and 1. `technique` is the technique that the paper supports. `origin` is a citation, an index search or a model's
-    web search.
+    """A candidate paper, ranked by `score`. `scores` contains its components, from 0 to 1. `technique` is the technique
+    that the paper supports. `origin` is a citation, an index search or a model's web search.
 
-    `identified` tells how the paper's arXiv id was found. `why` contains the model's explanation or the facts behind
-    the paper's rank. `dropped` is the reason why the paper was not chosen, or None if it was chosen. `repositories`
-    lists all repositories examined, the paper's own first."""
+    `identified` says how the paper's arXiv id was found. `why` contains the model's explanation or the facts behind the
+    paper's rank. `dropped` is the reason why the paper was not chosen, or None if it was chosen. `repositories` lists
+    all repositories examined, the paper's own first."""
 
     title: str
     arxiv_id: str | None = None
@@ -123,9 +121,9 @@ class CuratedPaper(Value):
 
 
 class CuratedSet(Value):
-    """Contains the result of a curation for one target. `papers` contains the chosen papers in rank order, and
-    `dropped` contains the other papers. `by` is the language model that made the decisions, or None if no model was
-    used. `notes` contains messages for the user about sources that did not answer and limits that were reached."""
+    """The result of a curation for one target. `papers` contains the chosen papers in rank order, and `dropped`
+    contains the other papers. `by` is the language model that made the decisions, or None if no model was used. `notes`
+    contains messages for the user about sources that did not answer and limits that were reached."""
 
     target: str
     title: str

@@ -1,4 +1,4 @@
-"""Asks a language model for the decisions that a curation cannot make alone.
+"""Asks a language model for decisions that a curation cannot make by itself.
 
 The model finds unparsed reference titles, core techniques and works that the target does not cite. It also chooses the
 papers that support the techniques. If the facts are inconclusive, the model decides whether a repository is a paper's
@@ -76,8 +76,8 @@ class OwnRepository(AnswerType):
 
 
 class Choice(NamedTuple):
-    """Represents a chosen candidate. The fields are the index of the candidate, the index of the technique that it
-    supports, and the model's explanation."""
+    """A chosen candidate. Contains the indices of the candidate and of the technique that it supports, and the model's
+    explanation."""
 
     candidate: int
     technique: int
@@ -87,15 +87,14 @@ class Choice(NamedTuple):
 class Guide:
     """Asks the language model `model`. `searches` is True if the model can search the web.
 
-    If an answer is unusable, the method calls `note` with a line of text and returns None. The decision then depends
-    only on the facts. Raises `ModelUnavailableError` and `BudgetError`."""
+    For an unusable answer, a method calls `note` with a line of text and returns None, which leaves the decision to the
+    facts. Raises `ModelUnavailableError` and `BudgetError`."""
 
     def __init__(self, ask: Ask, model: str, note: Callable[[str], None], *, searches: bool = False) -> None:
         self._ask, self.model, self._note, self._searches = ask, model, note, searches
 
     def reference_titles(self, entries: Sequence[str]) -> Mapping[int, str]:
-        """Returns the titles that the model finds in the first `_MOST_ENTRIES` bibliography entries. The titles are
-        keyed by index."""
+        """Returns the titles that the model finds in the first `_MOST_ENTRIES` bibliography entries, keyed by index."""
         shown = [printable_line(entry)[:_ENTRY] for entry in entries[:_MOST_ENTRIES]]
         inputs = {"entries": encodable("\n".join(f"[{n}] {entry}" for n, entry in enumerate(shown, 1)))}
 

@@ -20,8 +20,8 @@ _YEARS = 3
 
 
 class Identified(NamedTuple):
-    """Contains the result of identifying a reference. `paper` is None if no index contains the reference. `how`
-    describes how the paper was found, or the nearest match."""
+    """The result of identifying a reference. `paper` is None if no index contains the reference. `how` says how the
+    paper was found, or describes the closest match."""
 
     paper: FoundPaper | None
     how: str
@@ -31,7 +31,7 @@ def identify(
     references: Sequence[Reference], indexes: Sequence[PaperIndex], note: Callable[[str], None]
 ) -> list[Identified]:
     """Returns the arXiv papers for these references, in the same order. `note` receives a line for each index that does
-    not answer. The other indexes are still queried."""
+    not answer; the others are still queried."""
     found: list[Identified | None] = [None] * len(references)
     nearest: list[tuple[float, str]] = [(0.0, "")] * len(references)
     silent: list[str] = []
@@ -89,8 +89,8 @@ def _by_titles(
 
 
 def _agrees(reference: Reference, paper: FoundPaper) -> bool:
-    """Returns whether the authors or the year confirm that a paper with this title is the cited paper. Titles are not
-    unique. For example, several papers are called "Deep Learning"."""
+    """Returns whether the authors or the year confirm that a paper with this title is the cited one. Titles are not
+    unique: several papers are called "Deep Learning"."""
     surname = first_surname(reference)
     if surname and paper.authors:
         return surname.split()[-1].casefold() in paper.authors[0].casefold()

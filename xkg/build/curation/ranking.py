@@ -1,8 +1,8 @@
-"""Ranks references and found papers by how useful they are for the target's techniques. Does not use a language model.
+"""Ranks references and found papers by their usefulness for the target's techniques. Does not use a language model.
 
-A work that is cited alone, with words such as "we use", helps more to rebuild a method than one of twelve works cited
-together (Valenzuela, Ha and Etzioni, "Identifying Meaningful Citations", 2015). The nearness of a paper is the mean of
-two cosine similarities of its text: to the nearest technique and to the target's abstract."""
+A work cited alone, with words such as "we use", matters more than one of twelve works cited together (Valenzuela, Ha
+and Etzioni, "Identifying Meaningful Citations", 2015). A paper's nearness is its mean cosine similarity to the nearest
+technique and to the target's abstract."""
 
 import math
 import re
@@ -34,9 +34,9 @@ _USE_SHARE = 0.5
 
 
 class Ranked(Value):
-    """Contains the scores of a paper. `score` is the mean of `use` (how the target cites the paper) and `nearness`
-    (similarity to the target and to the technique with this index). All values are between 0 and 1, relative to the
-    best paper in the list."""
+    """The scores of a paper. `score` is the mean of `use` (how the target cites the paper) and `nearness` (similarity
+    to the target and to the technique with this index). All values are between 0 and 1, relative to the best paper in
+    the list."""
 
     score: float
     use: float
@@ -45,7 +45,7 @@ class Ranked(Value):
 
 
 def weight_of_use(mentions: Sequence[Mention]) -> float:
-    """Returns the weight of the citations of a paper. Returns 0 if the paper is not mentioned."""
+    """Returns the weight of a paper's citations, or 0 if the paper is not mentioned."""
     total = 0.0
     for mention in mentions:
         weight = _OF_ROLE.get(mention.role, _OTHER_ROLE) / math.sqrt(mention.together)

@@ -7,8 +7,8 @@ from xkg.text.titles import is_title, same_title
 
 
 def with_titles(document: Document, guide: Guide) -> Document:
-    """Adds titles to references that lack a title, or whose title is the whole entry. A title must occur literally in
-    its entry and look like a title. Does not ask the model if parsing found all titles."""
+    """Adds titles to references that have none or whose title is the whole entry. A title must appear verbatim in its
+    entry and look like a title. Does not ask the model if parsing found all titles."""
     unread = [(n, each.text) for n, each in enumerate(document.references) if each.text and not _has_title(each)]
     if not unread:
         return document

@@ -1,4 +1,4 @@
-"""Finds repositories that a text mentions. Determines whether the text calls each of them the paper's own."""
+"""Finds the repositories mentioned in a text, and determines which ones it calls the paper's own."""
 
 import re
 from collections.abc import Iterator
@@ -31,10 +31,10 @@ Role = Literal["own", "named", "cited", "suggested"]
 
 
 class RepositoryLink(NamedTuple):
-    """Represents a repository that a text mentions. `name` is as in `RepositoryAddress`.
+    """A repository mentioned in a text. `name` is as in `RepositoryAddress`.
 
     `role` is `own` if the paper calls the repository its own, `cited` for links in the bibliography, `suggested` for
-    links from a model, and `named` for any other link. `words` contains the surrounding words, or a note on the
+    links from a model, and `named` for any other link. `words` contains the surrounding words, or a note about the
     model."""
 
     url: str

@@ -29,19 +29,18 @@ class RepositoryHost(Protocol):
 
 
 class RepositoriesFound(NamedTuple):
-    """Contains the repositories that were examined for a paper. `unanswered` is the reason why the host could not be
-    searched."""
+    """The repositories examined for a paper. `unanswered` says why the host could not be searched."""
 
     repositories: tuple[ChosenRepository, ...]
     unanswered: str | None = None
 
 
 class RepositorySearch:
-    """Decides which repository is a paper's own. If `host` is None, or if an address is not on GitHub, fetches a
-    shallow copy into `cache` and reads it.
+    """Decides which repository is a paper's own. Reads a shallow clone in `cache` if `host` is None or the address is
+    not on GitHub.
 
-    `decide` is called if the facts are inconclusive. `refused` returns the reason why an address must not be read, or
-    None if it is allowed."""
+    `decide` is called if the facts are inconclusive. `refused` returns the reason for refusing an address, or None if
+    it is allowed."""
 
     def __init__(
         self,
@@ -63,8 +62,8 @@ class RepositorySearch:
         later: Callable[[], Sequence[RepositoryLink]] = lambda: (),
     ) -> RepositoriesFound:
         """Returns all examined repositories. The paper's own comes first, followed by the others from most to least
-        likely. `links` contains the links from the paper's abstract. `later` returns the links in the paper's text.
-        `later` is called if neither the abstract nor a search yields the paper's own repository."""
+        likely. `links` contains the links from the paper's abstract. `later` returns the links in the paper's text and
+        is called if neither the abstract nor a search yields the paper's own repository."""
         looked_at: list[ChosenRepository] = []
         seen: set[str] = set()
         unanswered = None
@@ -95,8 +94,7 @@ class RepositorySearch:
                 yield self._judged(facts.url, paper, None)
 
     def _searched(self, paper: PaperIdentity) -> tuple[Sequence[RepositoryFacts], str | None]:
-        """Returns the host's results for the title and arXiv id. Also returns the reason if the host could not be
-        searched."""
+        """Returns the host's results for the title and arXiv id, and the reason if the search failed."""
         if self._host is None or self._busy is not None:
             return (), self._busy
         try:
@@ -192,8 +190,7 @@ def _words(link: RepositoryLink) -> str:
 
 
 def _add(candidates: Iterable[ChosenRepository], looked_at: list[ChosenRepository]) -> bool:
-    """Appends candidates up to and including the first that is certainly the paper's own. Returns whether there is such
-    a candidate."""
+    """Appends candidates up to the first that is certainly the paper's own, and returns whether one was found."""
     for candidate in candidates:
         looked_at.append(candidate)
         if candidate.is_official and (candidate.score >= _CERTAIN or candidate.is_named):

@@ -1,3 +1,3 @@
-"""Locates techniques in a repository or working copy. Maps the descriptions of techniques to symbols and lines.
+"""Locates techniques in a repository or working copy. Maps technique descriptions to symbols and lines.
 
 May import from `index`, `techniques`, `code`, `sources` and any layer below `build`."""

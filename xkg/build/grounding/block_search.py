@@ -15,7 +15,7 @@ _SYMBOL_WEIGHT = 0.5
 _RENDERED_WORDS = 40
 _EMBEDDED = 700
 _EMBEDDED_EACH = 60
-# The cosine similarity of MiniLM between a paragraph in a paper and the matching code rarely exceeds this value.
+# The MiniLM cosine similarity between a paragraph and the matching code rarely exceeds this value.
 _HIGH_COSINE = 0.6
 
 
@@ -31,9 +31,8 @@ class BlockSearch:
         embedder: Embedder,
         near: Sequence[Iterable[str]],
     ) -> None:
-        """Searches for all techniques. `vectors[i]` is the embedding of technique i. This embedding is compared with
-        the blocks that have the best BM25 scores, and with the blocks of the symbols in `near[i]`. Raises
-        `EmbeddingError`."""
+        """Searches for all techniques. `vectors[i]` is the embedding of technique i. It is compared with the blocks
+        that have the best BM25 scores and those of the symbols in `near[i]`. Raises `EmbeddingError`."""
         self.index = index
         self._of_symbol: dict[tuple[int, str], list[tuple[IndexedBlock, float]]] = {}
         lexical = []
@@ -53,8 +52,7 @@ class BlockSearch:
         self.scores = [_fused(ranking, similar) for ranking, similar in zip(lexical, cosine, strict=True)]
 
     def best_of_symbols(self, i: int) -> dict[str, float]:
-        """Maps each symbol id to the highest score for technique i. Considers only the blocks directly in the
-        symbol."""
+        """Maps each symbol id to the highest score for technique i. Considers only blocks directly in the symbol."""
         best: dict[str, float] = {}
         for block, score in self.scores[i].items():
             best.setdefault(self.index.blocks[block].symbol, score)
@@ -78,8 +76,8 @@ class BlockSearch:
 
 
 def _interleaved(rankings: Sequence[Sequence[str]]) -> list[str]:
-    """Interleaves the rankings without duplicates. The first items of all rankings come first, followed by the second
-    items."""
+    """Interleaves the rankings without duplicates. The top items of all rankings come first, then the second items, and
+    so on."""
     longest = max(map(len, rankings), default=0)
     return list(dict.fromkeys(ranking[at] for at in range(longest) for ranking in rankings if at < len(ranking)))
 

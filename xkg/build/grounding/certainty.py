@@ -1,5 +1,5 @@
-"""Decides whether a technique's highest-ranked place is certain. A place is certain if its score is high and no code in
-another file has a similar score."""
+"""Decides whether a technique's highest-ranked place is certain. This requires a high score and no code with a similar
+score in another file."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,8 +18,8 @@ def is_certain(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[st
 
 
 def _rival(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, Entry]) -> float:
-    """Returns the highest score in another file. Variants and parts of a technique are often in the same file.
-    Therefore, candidates in that file are considered only if there are no candidates in other files."""
+    """Returns the highest score in another file. Considers candidates in the same file only if there are no others,
+    because variants and parts of a technique often share a file."""
     own = entries[best.symbol]
     others = [(entries[each.symbol], each.evidence.score) for each in ranked]
     elsewhere = [(entry, score) for entry, score in others if entry.source.symbol.path != own.source.symbol.path]
@@ -28,7 +28,7 @@ def _rival(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, E
 
 
 def _nested(one: Entry, other: Entry) -> bool:
-    """Returns whether two symbols in a file are the same, or one contains the other. Ignores the file's module."""
+    """Returns whether two symbols in a file are the same or nested. Ignores the file's module."""
     outer, inner = sorted((one, other), key=lambda entry: -entry.lines)
     first, second = outer.source.symbol, inner.source.symbol
     return first.id == second.id or (

@@ -20,11 +20,11 @@ _NAME_FIELDS: Mapping[str, float] = {
     "signature": 0.4,
 }
 _CODE_FIELDS = {field: weight for field, weight in _NAME_FIELDS.items() if field != "prose"}
-# The maximum weight of a word. This mainly limits words missing from the repository, because a technique's names in the
-# paper and in the code often differ by one word.
+# The maximum weight of a word. This mainly limits words missing from the repository, because paper and code often
+# differ in one word of a name.
 _UNSEEN = 0.8
 _CALLED = 0.8
-# A name such as "batch step" is too general if the combined `rarity` of its words is lower.
+# Below this combined `rarity` of its words, a name such as "batch step" is too general.
 _SPECIFIC = 0.6
 # These words in a name only describe the kind of symbol.
 _SHAPES = frozenset(stems("function fn func class module layer net network base impl util wrapper get compute"))
@@ -32,11 +32,11 @@ _SHAPES = frozenset(stems("function fn func class module layer net network base 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Contains the evidence that a symbol implements a technique, as scores from 0 to 1.
+    """The evidence that a symbol implements a technique, as scores from 0 to 1.
 
     `words` scores the match with the technique's name and definition, relative to the best symbol. `name` scores the
-    match with the technique's name or acronym in identifiers and prose. `own_name` ignores prose. `lines` is the score
-    of the symbol's best block. `role` is below 1 for tests and similar code."""
+    match with the technique's name or acronym in identifiers and prose. `own_name` ignores prose. `lines` scores the
+    symbol's best block. `role` is below 1 for tests and similar code."""
 
     words: float
     name: float
@@ -52,8 +52,8 @@ class Evidence:
 
 
 def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int, lines: float) -> Evidence:
-    """Returns the evidence that a symbol implements technique i of `search`. `lines` is the score of the symbol's best
-    block."""
+    """Returns the evidence that a symbol implements technique `i` of `search`. `lines` is the score of the symbol's
+    best block."""
     lexical = search.lexical[i]
     best = next((score for symbol, score in lexical.items() if symbol in search.index.entries), 0.0)
     return Evidence(
@@ -71,15 +71,15 @@ def own_name(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
 
 
 def is_whole(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> bool:
-    """Returns whether a symbol is named after the technique. All lines of such a symbol are assumed to implement the
+    """Returns whether a symbol is named after the technique. If so, all of its lines are assumed to implement the
     technique."""
     return _name_evidence(query, entry, index, {"name": 1.0, "joined": 1.0}) >= _CALLED
 
 
 def _name_evidence(query: TechniqueQuery, entry: Entry, index: SymbolIndex, weights: Mapping[str, float]) -> float:
-    """Returns the fraction of the technique's name that occurs in the symbol, for the best-matching form of the name.
-    Words are weighted by their rarity in the repository. The result is lower if the symbol's own name has many other
-    words. `weights` contains the weights of the fields, highest first."""
+    """Returns the fraction of the technique's name, in its best-matching form, that occurs in the symbol. Words are
+    weighted by their rarity in the repository. Many other words in the symbol's own name lower the result. `weights`
+    lists the field weights, highest first."""
     fields = {name: frozenset(entry.fields[name]) for name in weights}
 
     def value(word: str) -> float:

@@ -13,7 +13,7 @@ from xkg.build.grounding.query import TechniqueQuery
 from xkg.model import LineRange
 
 _MOST_RANGES = 3
-# Other ranges are returned only if their score is at least this fraction of the best range's score.
+# Other ranges must score at least this fraction of the best range's score.
 _NEARLY = 0.7
 _MOST_WORDS = 5
 
@@ -23,8 +23,8 @@ def focus(
 ) -> tuple[LineRange, ...]:
     """Returns up to three of the `working_ranges` in `symbol` that implement technique i of `search`, best first.
 
-    The ranges come from the whole symbol if it is named after the technique, or if it is a short function and `part` is
-    None. Otherwise, they come from `part` or, if `part` is None, from the best blocks. A stub has no ranges."""
+    Searches the whole symbol if it is named after the technique, or is a short function and `part` is None. Otherwise,
+    searches `part` or, if that is None, the best blocks. A stub has no ranges."""
     entry = search.index.symbols.entries[symbol]
     span = entry.source.symbol
     lines = entry.text.split("\n")
@@ -68,8 +68,8 @@ def focus(
 
 
 def _why(present: frozenset[str], entry: Entry, query: TechniqueQuery, search: BlockSearch) -> str:
-    """Lists the technique's words that occur in the lines, rarest first. If there are none, lists the technique's words
-    that occur in the symbol's name."""
+    """Lists the technique's words that occur in the lines, rarest first. If there are none, lists those in the symbol's
+    name."""
     spelled = query.content_words()
     related = search.index.symbols.vocabulary.related
     for found, says in ((present, "names"), ({*entry.fields["name"], *entry.fields["owner"]}, "its name contains")):

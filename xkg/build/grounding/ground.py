@@ -1,7 +1,7 @@
 """Locates techniques in a repository. Maps each technique to ranked symbols, or to none.
 
-A hybrid search proposes candidates, and several kinds of evidence rank them. A place with too little evidence is marked
-as doubtful or weak, because plausible but irrelevant code is worse than no code. Does not use a language model."""
+A hybrid search proposes candidates, and several kinds of evidence rank them. Marks places with too little evidence as
+doubtful or weak, because plausible but irrelevant code is worse than no code. Does not use a language model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ from xkg.value import Value
 
 PLACES = 20
 """Maximum number of places ranked and stored for a technique."""
-_RANKED = 50  # symbols, some of which are merged into a single place
+_RANKED = 50  # symbols, some of which merge into one place
 # A place belongs to another technique if that technique's name fits better by at least this margin.
 _BETTER = 0.2
-# If the best place matches less than this fraction of the technique's name, all places of the technique are weak.
+# All of a technique's places are weak if the best matches less than this fraction of the technique's name.
 _NAMED = 0.3
 
 
 class Grounding(Value):
-    """Contains the locations of techniques in a repository.
+    """The locations of techniques in a repository.
 
-    `locations` follows the order of the techniques, with the best location for each technique first. A technique whose
-    words do not occur in the repository has no locations. `primaries` maps techniques to the symbols from which their
+    `locations` follows the order of the techniques, with the best location for each technique first. A technique has no
+    locations if none of its words occur in the repository. `primaries` maps techniques to the symbols from which their
     code is sliced."""
 
     locations: tuple[Location, ...] = ()
@@ -42,12 +42,12 @@ class Grounding(Value):
 
     @property
     def certain(self) -> frozenset[str]:
-        """Returns the techniques with a certain best place."""
+        """Returns the techniques whose best place is certain."""
         return self._best("certain")
 
     @property
     def doubtful(self) -> frozenset[str]:
-        """Returns the techniques with a doubtful best place. Techniques with only weak places are neither certain nor
+        """Returns the techniques whose best place is doubtful. Techniques with only weak places are neither certain nor
         doubtful."""
         return self._best("doubtful") - self.certain
 
@@ -70,7 +70,7 @@ def ground(
     """Ranks up to `PLACES` places in a repository for each technique, with scores from 0 to 1 and ranks from 1. A
     technique has no places if no code matches its words or meaning.
 
-    The paper's `document` contributes abbreviations, and names from equations and algorithms near a technique's
+    The paper's `document` supplies abbreviations, and names from equations and algorithms near each technique's
     excerpts. `index` is the codebase's index, if it is already built. The results are deterministic for a given
     embedding model. Raises `EmbeddingError`."""
     if not techniques or not codebase.modules:
@@ -113,8 +113,8 @@ def ground(
 
 
 def _is_of_another(query: TechniqueQuery, place: Entry, queries: Sequence[TechniqueQuery], index: SymbolIndex) -> bool:
-    """Returns whether another technique's name matches a place better than this technique's name does. Also compares
-    the names with the place's class."""
+    """Returns whether another technique's name matches a place better than this one's. Also compares the names with the
+    place's class."""
     around = index.entries.get(place.source.parent or "")
     entries = [place, around] if around is not None and around.kind == "class" else [place]
     own = max(own_name(query, entry, index) for entry in entries)
@@ -124,11 +124,10 @@ def _is_of_another(query: TechniqueQuery, place: Entry, queries: Sequence[Techni
 
 @dataclass(frozen=True)
 class Candidates:
-    """Contains the highest-ranked symbols for each technique, best first. There is no minimum score, so the caller
-    decides which symbols to use.
+    """The highest-ranked symbols for each technique, best first. There is no minimum score; the caller decides which
+    symbols to use.
 
-    `focus` takes a technique and a symbol. The result contains the line ranges in the symbol that implement the
-    technique, best first."""
+    `focus` returns a symbol's line ranges that implement a technique, best first."""
 
     index: SymbolIndex
     symbols: Mapping[str, tuple[str, ...]]
@@ -143,15 +142,15 @@ def candidates(
     *,
     limit: int,
 ) -> Candidates:
-    """Returns up to `limit` symbols per technique, ranked as in `ground`. If several symbols have nearly the same code,
-    the same one of them is returned for all techniques. Raises `EmbeddingError`."""
+    """Returns up to `limit` symbols per technique, ranked as in `ground`. Of several near-identical symbols, always
+    returns the same one. Raises `EmbeddingError`."""
     index = BlockIndex(SymbolIndex(codebase))
     queries = technique_queries(techniques, document)
     ranking = Ranking(index, queries, embedder)
     number = {query.technique: i for i, query in enumerate(queries)}
     entries = index.symbols.entries
     ranked = {t: [found.symbol for found in ranking.candidates(i)[:_RANKED]] for t, i in number.items()}
-    # The first symbol in file order represents all copies, so a function and its part come from the same file.
+    # The first symbol in file order represents all copies, so that a function and its part come from one file.
     one_of_twins: dict[str, str] = {}
     for symbol in sorted({symbol for found in ranked.values() for symbol in found}):
         ones = (other for other, one in one_of_twins.items() if other == one)
@@ -166,9 +165,9 @@ def candidates(
 
 
 def primary(symbols: Sequence[str], index: SymbolIndex) -> str:
-    """Returns the symbol from which a technique's code is sliced. Usually, the first of `symbols` is used. They are
-    sorted best first. However, the best symbol inside a file of definitions replaces the file, and the class of a
-    special method replaces the method."""
+    """Returns the symbol from which a technique's code is sliced. This is usually the first of `symbols`, which are
+    sorted best first. However, a file of definitions is replaced with its best symbol, and a special method with its
+    class."""
     best = index.entries[symbols[0]]
     if best.kind == "module" and not best.is_script:
         inside = (symbol for symbol in symbols if symbol != best.id and symbol.startswith(f"{best.id}::"))

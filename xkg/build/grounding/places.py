@@ -11,13 +11,13 @@ from xkg.build.grounding.index.symbol_roles import SUPPORTING
 from xkg.build.grounding.ranking import Candidate
 
 _LARGE_CLASS = 150  # a class with more lines is large
-# Fewer than 1% of the pairs of unrelated functions in a repository have a similarity above 0.4.
+# Fewer than 1% of pairs of unrelated functions in a repository have a similarity above 0.4.
 _TWINS = 0.8
 
 
 @dataclass(frozen=True)
 class RankedPlace:
-    """Represents a candidate and its `twins`, which are lower-ranked symbols with nearly the same code."""
+    """A candidate and its `twins`, which are lower-ranked symbols with nearly the same code."""
 
     candidate: Candidate
     twins: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int)
     found: list[RankedPlace] = []
     best_blocks: set[str] = set()
     for candidate in _narrowed(ranked, search, i):
-        # A class and its method are a single place if the same lines give them their high rank.
+        # A class and its method form one place if the same lines earn both their rank.
         inside = search.of_symbol(i, candidate.symbol)
         if inside and inside[0][0].id in best_blocks:
             continue

@@ -1,4 +1,4 @@
-"""Builds the search query for a technique. The query contains variants of the technique's name, its acronyms and the
+"""Builds the search query for a technique. The query contains the technique's acronyms, variants of its name and the
 words in its definition."""
 
 import re
@@ -36,7 +36,7 @@ _LAYOUT = frozenset(
 )
 _OF_OTHERS = (Role.RELATED, Role.BACKGROUND, Role.EXPERIMENTS)
 _DEFINITION_WORDS = 80
-# The weight of an equation number. A word in the definition has weight 1.
+# The weight of an equation number, relative to 1 for a word in the definition.
 _NUMBER_WEIGHT = 2.0
 # An equation belongs to an excerpt if it starts at most this many characters before or after the excerpt.
 _BEFORE, _AFTER = 100, 300
@@ -44,7 +44,7 @@ _BEFORE, _AFTER = 100, 300
 
 @dataclass(frozen=True)
 class TechniqueQuery:
-    """Contains the search terms for a technique.
+    """The search terms for a technique.
 
     `forms` contains the stems of the name and of each alias. `acronyms` maps short names (as stems) to confidences, and
     `definition` maps the definition's stems to weights. `text` is the text to embed. `symbols` contains the symbols in
@@ -71,8 +71,8 @@ class TechniqueQuery:
         return frozenset(word for form in self.forms for word in form) | frozenset(self.definition)
 
     def plain_weights(self, index: SymbolIndex) -> dict[str, float]:
-        """Returns BM25 weights for symbols. Each word in the name and definition has a weight of at most 1. The
-        equation and algorithm numbers that comments refer to have weights, too."""
+        """Returns BM25 weights for symbols. Words in the name and definition weigh at most 1. Equation and algorithm
+        numbers mentioned in comments also have weights."""
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         return {word: min(1.0, self.definition.get(word, 1.0)) for word in sorted(self.about)} | numbers
 
@@ -91,8 +91,8 @@ class TechniqueQuery:
         return weights
 
     def weights(self, index: SymbolIndex) -> dict[str, float]:
-        """Returns BM25 weights. Half of the weight belongs to the name (`name_weights`), and half to the definition.
-        The definition's half also covers equation and algorithm numbers that comments in the repository refer to."""
+        """Returns BM25 weights. The name (`name_weights`) gets half of the weight. The definition and the equation and
+        algorithm numbers mentioned in the repository's comments share the rest."""
         query = self.name_weights(index.vocabulary)
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         definition = {**self.definition, **numbers}
@@ -104,8 +104,8 @@ class TechniqueQuery:
 
 
 def technique_queries(techniques: Sequence[Technique], document: Document | None) -> list[TechniqueQuery]:
-    """Returns a query for each technique, in order. Each "long form (SHORT)" in the paper adds an acronym, even if the
-    technique itself does not mention it."""
+    """Returns a query for each technique, in order. Each "long form (SHORT)" in the paper adds an acronym, even one
+    that the technique itself does not mention."""
     texts = [document.text if document else "", *(f"{each.name}. {each.definition}" for each in techniques)]
     acronyms = abbreviations(texts)
     methods = [name for each in techniques if each.depth == 0 for name in (each.name, *each.aliases)]
@@ -190,8 +190,7 @@ def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
 
 
 def _numbers(technique: Technique, document: Document) -> Iterable[str]:
-    """Yields the numbers of equations and algorithms in or near the technique's excerpts. Also yields the numbers that
-    the excerpts refer to."""
+    """Yields the numbers of equations and algorithms in or near the technique's excerpts or mentioned there."""
     for equation in _equations(technique, document):
         yield from (f"eq:{number.casefold()}" for number in equation.numbers)
     yield from (f"alg:{number}" for number, _ in _algorithms(technique, document) if number)
@@ -208,8 +207,7 @@ def _equations(technique: Technique, document: Document) -> Iterable[Equation]:
 
 
 def _algorithms(technique: Technique, document: Document) -> Iterable[tuple[int, Algorithm]]:
-    """Yields each algorithm that overlaps the technique's excerpts, with its number. The number is 0 if the algorithm
-    has no caption."""
+    """Yields each algorithm that overlaps the technique's excerpts, with its number, or 0 if it has no caption."""
     for excerpt in technique.excerpts:
         captioned = 0
         for algorithm in document.algorithms:

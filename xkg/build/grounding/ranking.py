@@ -13,12 +13,12 @@ from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.embeddings.base import Embedder
 
 _CANDIDATES = 50
-_BLOCKS_OF = 8  # the number of top symbols whose blocks are all embedded
+_BLOCKS_OF = 8  # number of top symbols whose blocks are all embedded
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Represents a symbol with its evidence. `part` contains the lines that the evidence covers, or None for the whole
+    """A symbol with its evidence. `part` is the range of lines that the evidence covers, or None for the whole
     symbol."""
 
     symbol: str

@@ -1,12 +1,11 @@
 """Matches the symbols in a stored repository to the symbols in a later copy.
 
-Most symbols are identified by name and path. A renamed or moved symbol is recognised by the fingerprint of its body. A
-symbol without a good match is reported as missing, because wrong lines are worse than no lines.
+Most symbols are identified by name and path, and renamed or moved ones by the fingerprint of their body. A symbol
+without a good match is reported as missing, because wrong lines are worse than no lines.
 
-Files and symbols are compared only if they share a name, a path suffix or a fingerprint band. In a repository of 3,000
-files, each file is therefore compared with only about fifteen other files. A band consists of three fingerprint digits
-at a fixed position. If half of the digits of two fingerprints agree, the probability that they share no band is about
-1/16."""
+Compares files and symbols only if they share a name, a path suffix or a fingerprint band, which for 3,000 files means
+about fifteen comparisons per file. A band consists of three fingerprint digits at a fixed position. If two fingerprints
+agree in half of their digits, they share no band with probability 1/16."""
 
 import difflib
 from collections import Counter
@@ -19,18 +18,18 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.code.fingerprint import similarity
 from xkg.model import LineRange, Symbol
 
-# Fewer than 1% of the pairs of unrelated functions in a repository have a similarity above 0.4.
+# Fewer than 1% of pairs of unrelated functions in a repository have a similarity above 0.4.
 _BODY_OF_SAME_NAME = 0.4
 _BODY_OF_ANY_NAME = 0.7
 _ALIEN = 0.2
 _SAME_FILE = 0.5
-# If a copy shares a smaller fraction of symbols, it is a different repository. For example, both may happen to contain
-# a `train.py` with a `main`.
+# A copy that shares a smaller fraction of symbols is a different repository. Both may happen to have a `main` in
+# `train.py`, for example.
 _RELATED = 0.2
 _MOST_PAIRS = 200_000
 _BAND = 3  # digits
 _DEEPEST = 16  # path components
-# A key that more files or symbols share is not distinctive.
+# A key shared by more files or symbols is not distinctive.
 _MOST_ALIKE = 20
 _MOST_NAMESAKES = 1000
 
@@ -39,8 +38,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Match:
-    """Represents a matching symbol in the copy. `likeness` is 1 if the name, place and body are unchanged. Otherwise,
-    it is lower."""
+    """A matching symbol in the copy. `likeness` is 1 if the name, place and body are unchanged, and lower otherwise."""
 
     symbol: Symbol
     likeness: float
@@ -56,7 +54,7 @@ def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codeba
     pairs = [(score, old, new) for old in matcher.with_rivals(requested) for new, score in matcher.candidates(old)]
     matches: dict[str, Match] = {}
     used: set[str] = set()
-    # If several symbols have the same name and score, the symbol on the nearest line is chosen.
+    # Of several symbols with the same name and score, the one on the nearest line wins.
     for score, old, new in sorted(pairs, key=lambda p: (-p[0], abs(p[1].start_line - p[2].start_line), p[1].id)):
         if old.id not in matches and new.id not in used:
             matches[old.id] = Match(new, round(score, 4))
@@ -65,8 +63,8 @@ def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codeba
 
 
 def moved_focus(focus: Sequence[LineRange], old: Symbol, new: Symbol) -> tuple[LineRange, ...]:
-    """Shifts line ranges in `old` to `new`. Returns no ranges if the symbol's length changed, because the changed lines
-    are then unknown."""
+    """Shifts line ranges in `old` to `new`. Returns no ranges if the symbol's length changed, because it is then
+    unclear which lines changed."""
     if new.end_line - new.start_line != old.end_line - old.start_line:
         return ()
     by = new.start_line - old.start_line
@@ -91,8 +89,8 @@ class _Matcher:
         self._related = len(self._missing) <= (1 - _RELATED) * len(stored)
 
     def with_rivals(self, requested: Iterable[Symbol]) -> list[Symbol]:
-        """Returns the requested symbols, and any stored symbols that compete with them for matches. Competing symbols
-        have the same name and place, or are missing from their place in the copy."""
+        """Returns the requested symbols and the stored symbols that compete with them for matches. These have the same
+        name and place, or are missing from their place in the copy."""
         rivals = [other for symbol in requested for other in self._stored[_category(symbol), self._place(symbol)]]
         if self._related and len(self._missing) * self._added_count <= _MOST_PAIRS:
             rivals += self._missing
@@ -127,7 +125,7 @@ class _Matcher:
         names = _name_likeness(old, new)
         same_signature = old.signature == new.signature
         if body is None:
-            # Only the name can be compared. A unique name is enough if the file is missing.
+            # Only the name can be compared; a unique one is enough if the file is missing.
             alone = self._names[_category(new), new.qualified_name] == 1
             moved = old.path not in self._paths
             return 0.5 if names == 1.0 and old.qualified_name and same_signature and alone and moved else 0.0
@@ -137,8 +135,7 @@ class _Matcher:
         return 0.65 * body + 0.2 * names + 0.1 * same_file + 0.04 * same_signature
 
     def _body(self, old: Symbol, new: Symbol) -> float | None:
-        """Returns the similarity of the bodies. Returns None if the bodies cannot be compared because they are short or
-        were stored without fingerprints."""
+        """Returns the similarity of the bodies, or None if they are too short or were stored without fingerprints."""
         if not self._sketched or not (old.fingerprint or new.fingerprint):
             return None
         return similarity(old.fingerprint, new.fingerprint) if old.fingerprint and new.fingerprint else 0.0
@@ -148,8 +145,7 @@ class _Matcher:
 
 
 def _category(symbol: Symbol) -> str:
-    """Returns the symbol's kind. A method counts as a function, because a function that is moved into a class becomes a
-    method."""
+    """Returns the symbol's kind. Methods count as functions, because a function moved into a class becomes a method."""
     return "function" if symbol.kind == "method" else symbol.kind
 
 
@@ -166,7 +162,7 @@ T = TypeVar("T", str, Symbol)
 
 
 class _KeyIndex(Generic[T]):
-    """Maps keys to the items that have them. Omits keys with more than `most` items."""
+    """Groups items by key, omitting keys with more than `most` items."""
 
     def __init__(self, things: Iterable[tuple[T, Iterable[Hashable]]], most: int) -> None:
         self._by_key: dict[Hashable, list[T]] = {}
@@ -176,7 +172,7 @@ class _KeyIndex(Generic[T]):
         self._by_key = {key: group for key, group in self._by_key.items() if len(group) <= most}
 
     def sharing(self, keys: Iterable[Hashable]) -> Iterable[T]:
-        """Yields the items that have any of these keys. Yields each item once."""
+        """Yields each item with any of these keys once."""
         by_id: dict[str, T] = {}
         for key in keys:
             for thing in self._by_key.get(key, ()):

@@ -19,8 +19,8 @@ class SymbolSearch:
     """Searches a codebase for all techniques in one batch.
 
     `lexical[i]` contains BM25 scores for the words in the name and definition of technique i. `named[i]` contains BM25
-    scores for the name alone. `similarity[i]` contains cosine similarities. All three map ids of symbols, or of parts
-    of symbols, to scores, best first."""
+    scores for the name alone. `similarity[i]` contains cosine similarities. All three map the ids of symbols or their
+    parts to scores, best first."""
 
     def __init__(
         self, index: SymbolIndex, queries: Sequence[TechniqueQuery], vectors: NDArray[np.float32], embedder: Embedder
@@ -38,7 +38,7 @@ class SymbolSearch:
         self.similarity = [_ranked(embedded, row) for row in vectors @ symbols.T]
 
     def fused(self, i: int, limit: int) -> list[str]:
-        """Returns the best symbols for technique i. Combines all three searches by reciprocal rank fusion."""
+        """Returns the best symbols for technique i, combining all three searches by reciprocal rank fusion."""
         rankings = [list(ranking)[:_DEPTH] for ranking in (self.lexical[i], self.named[i], self.similarity[i])]
         return [symbol for symbol, _ in reciprocal_rank_fusion(rankings)[:limit]]
 
@@ -53,7 +53,7 @@ class SymbolSearch:
 
 
 def _has_content(entry: Entry) -> bool:
-    """Returns whether a symbol is worth embedding. Files of definitions and supporting methods are not."""
+    """Returns whether a symbol is worth embedding, unlike files of definitions and supporting methods."""
     return not entry.supports and (entry.kind != "module" or entry.is_script)
 
 

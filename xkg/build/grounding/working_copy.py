@@ -1,4 +1,4 @@
-"""Caches parsed working copies, because users query them repeatedly while they edit the code."""
+"""Caches parsed working copies, which users query repeatedly while editing the code."""
 
 import hashlib
 import threading
@@ -22,7 +22,7 @@ _BATCH = 500  # files in memory at a time
 
 @dataclass(frozen=True)
 class WorkingCopy:
-    """Represents a folder and its parsed content at the time when it was read."""
+    """A folder and the content that was parsed from it."""
 
     folder: Path
     codebase: Codebase
@@ -40,7 +40,7 @@ class WorkingCopies:
     """Caches parsed folders, and drops the least recently used ones. Parses a folder again only if one of its source
     files has changed.
 
-    Thread-safe. Requests for a folder that is being parsed wait until it is parsed. Other requests do not wait."""
+    Thread-safe. A request waits only if its own folder is being parsed."""
 
     def __init__(self, parsers: Parsers) -> None:
         self._parsers = parsers
@@ -49,7 +49,7 @@ class WorkingCopies:
 
     def read(self, folder: Path, roots: Sequence[Path] | None = None) -> WorkingCopy:
         """Returns the folder's current content, including uncommitted changes. `roots` has the same meaning as in
-        `read_folder`. Raises `InputError` if the folder has no readable source. Also raises the same errors as
+        `read_folder`. Raises `InputError` if the folder has no readable source, and the same errors as
         `Parsers.repository`."""
         checkout = read_folder(folder, roots)
         place, state = folder.resolve(), _content_hash(checkout)

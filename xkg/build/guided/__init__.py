@@ -1,4 +1,3 @@
-"""Contains the build stages that use a language model. Each stage has a counterpart in a sibling package that needs no
-model.
+"""The build stages that use a language model. Each has a model-free counterpart in a sibling package.
 
 May import: every package in `build`."""

@@ -1,9 +1,8 @@
-"""Defines the model's answers about the code for several techniques. The first answer contains their modules, and a
-later answer contains the review of these modules.
+"""Defines the model's answers about the code for several techniques: first their modules, later a review of these.
 
-Both questions have the same answer type and begin with the same text. Endpoints charge less for a prefix that they have
-seen before, and the answer format is part of the prefix. Answer types have no docstrings, because docstrings would be
-sent with every question. The prompts already explain the fields."""
+Both questions share their answer type and opening text, because endpoints charge less for a known prefix, which
+includes the answer format. Answer types have no docstrings, because docstrings would be sent with every question. The
+prompts already explain the fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,14 +35,14 @@ class FaultFound(AnswerType):
     remark: str
 
 
-# Tells whether the definition, the source lines and the module agree on one statement in the definition.
+# States whether the definition, the source lines and the module agree on one statement in the definition.
 class Compared(AnswerType):
     statement: int
     verdict: Literal["same", "differs", "added", "absent", "elsewhere", "narrower", "wrong"]
     remark: str
 
 
-# Compares each statement in the definition with the code, then lists other faults. A faithful module has no faults.
+# Compares each statement in the definition with the code, then lists any other faults.
 class Verdict(AnswerType):
     technique: int
     compared: str
@@ -58,15 +57,14 @@ class CodeAnswer(Asking):
 
 @dataclass(frozen=True)
 class Shared:
-    """Contains the inputs with which both questions start. `numbers` maps technique ids to the numbers in these
-    inputs."""
+    """The inputs that both questions start with. `numbers` maps technique ids to the numbers in these inputs."""
 
     inputs: Mapping[str, str]
     numbers: Mapping[str, int]
 
     @staticmethod
     def of(code: str, remarks: Sequence[str], components: str, techniques: Sequence[tuple[str, str]]) -> "Shared":
-        """Returns the inputs for these techniques, which are pairs of id and description."""
+        """Returns the inputs for these techniques, given as pairs of id and description."""
         texts = [f"## {n}. {text}" for n, (_, text) in enumerate(techniques, start=1)]
         inputs = {
             "code": code,

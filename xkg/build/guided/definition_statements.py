@@ -15,7 +15,7 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 _END = re.compile(r"[.!?][)\]\"'”’]?\s++(?=\S)|;\s++")
-# Shorter statements are joined to the previous statement.
+# Shorter statements are joined to the previous one.
 _LEAST = 25
 
 
@@ -42,5 +42,5 @@ def statements_of(definition: str) -> tuple[str, ...]:
 
 
 def numbered(definition: str) -> str:
-    """Numbers the statements in a definition. Writes each on its own line as `[1] …`."""
+    """Numbers the statements in a definition, and writes each on its own line as `[1] …`."""
     return "\n".join(f"[{n}] {text}" for n, text in enumerate(statements_of(definition), start=1))

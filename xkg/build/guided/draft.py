@@ -20,8 +20,8 @@ def prompt(name: str) -> Prompt:
 
 
 class UsedComponent(Value):
-    """Represents a component whose code a draft's module includes or could include. `proven` is True if the component's
-    own test proves the code. `sources` lists the symbols that the component was made from."""
+    """A component that a draft's module includes or could include. `proven` is True if its own test proves the code.
+    `sources` lists the symbols that it was made from."""
 
     name: str
     implementation: str
@@ -34,18 +34,16 @@ class UsedComponent(Value):
 
 
 class Draft(Value):
-    """Represents a candidate code node. The node contains a self-contained module, the test script that imports it as
-    `implementation`, and its documentation. `technique` and `name` are the technique's id and name. `sources` lists the
-    symbols whose statements or names the module contains. `excerpt` contains the lines that the model saw, including
-    lines that it requested.
+    """A candidate code node. Contains a self-contained module, a test script that imports it as `implementation`, and
+    documentation. `technique` and `name` are the technique's id and name. `sources` lists the symbols whose statements
+    or names the module contains. `excerpt` contains the lines that the model saw, including lines that it requested.
 
     The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, contains the lines from which
-    the module's own code was written. `own_excerpt` is empty if these lines are the whole excerpt. `uncalled` lists
-    components that the module does not call, and `ready` contains their code. `absent` lists the components without
-    code.
+    the module's own code was written. It is empty if these lines are the whole excerpt. `uncalled` lists components
+    that the module does not call, and `ready` contains their code. `absent` lists the components without code.
 
     `definition` is the technique's definition, without its name. `declared` contains the author's remarks on statements
-    that the module does not simply copy from its source lines. `declared` is empty if the module was repaired later.
+    that the module does not simply copy from its source lines. It is empty if the module was repaired later.
     `by_definition` maps functions and classes written from the definition alone to the numbers of the definition's
     statements.
 
@@ -78,8 +76,8 @@ class Draft(Value):
 
     @property
     def scope(self) -> Scope:
-        """Returns the part of the module that is checked for fidelity, and the lines from which that part was written.
-        This part excludes the code of components."""
+        """Returns the part of the module that is checked for fidelity (without component code), and the lines that it
+        was written from."""
         components = [component.implementation for component in self.components]
         lines = own_lines(self.implementation, components)
         calls = component_calls(self.implementation, components) & lines

@@ -1,7 +1,5 @@
-"""Shows a model the lines of the repository that it asks for before it answers.
-
-An answer may list places to open and texts to search for. Both are looked up in the parsed repository in memory. An
-answer can never cause a file to be read."""
+"""Shows a model repository lines that it asks for before answering. An answer may list places to open and texts to
+search for. Both are looked up in the parsed repository in memory, so an answer never causes a file to be read."""
 
 import textwrap
 from itertools import chain
@@ -18,7 +16,7 @@ _LONGEST_LINE = 160
 _LONGEST_NAME = 300
 
 
-# An answer in which the model may first ask to see more code. `open` lists places, such as `file.py`, `file.py:10-40`,
+# An answer that may first ask to see more code. `open` lists places, such as `file.py`, `file.py:10-40`,
 # `file.py::Name` or `Name`. `search` lists texts to find in files and configurations.
 class Asking(AnswerType):
     open: tuple[str, ...] = ()
@@ -26,17 +24,17 @@ class Asking(AnswerType):
 
 
 def place_of(symbol: Symbol) -> str:
-    """Returns the name with which an answer can open a symbol."""
+    """Returns the name by which an answer can open a symbol."""
     return f"{symbol.path}::{symbol.qualified_name}" if symbol.qualified_name else symbol.path
 
 
-_Place = tuple[Module, int, int]  # a file, and the first and last line in it
+_Place = tuple[Module, int, int]  # a file, and its first and last lines
 
 
 class Lookup:
-    """Contains the parts of a repository that were shown during one question. `shown` contains their texts, and
-    `symbols` contains the ids of the functions, methods and classes that were opened. `searched` is True if the model
-    searched for a text."""
+    """The parts of a repository shown to the model for one question. `shown` contains their texts, and `symbols`
+    contains the ids of the functions, methods and classes that were opened. `searched` is True if the model searched
+    for a text."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.shown: list[str] = []
@@ -98,8 +96,7 @@ class Lookup:
         return f"# --- {name[:_LONGEST_LINE]!a}: no such file, function or class\n"
 
     def _place(self, asked: str) -> _Place | None:
-        """Returns the lines at a place. The place is a file, some lines of a file, or the full or last name of a
-        symbol."""
+        """Returns the lines at a place, given as a file, some lines of a file, or a symbol's full or last name."""
         path, mark, name = asked.rpartition("::")
         modules = {module.path: module for module in self._codebase.modules}
         if not mark and asked in modules:

@@ -1,8 +1,8 @@
-"""Estimates the number and cost of a build's language model calls, without making any calls.
+"""Estimates the number and cost of a build's language model calls without making any.
 
-Runs the stages on the outputs of earlier builds. Static analysis replaces missing answers, so the counted prompts are
-specific to this paper and repository. If the techniques are not known yet, the counts are scaled to the number of
-techniques that a model is expected to find and write code for."""
+Runs the stages on the outputs of earlier builds. Static analysis fills in for missing answers, so the counted prompts
+are specific to this paper and repository. Until the techniques are known, scales the counts to the number of techniques
+that a model is expected to find and code."""
 
 import math
 import threading
@@ -25,12 +25,11 @@ from xkg.value import Value
 
 A = TypeVar("A", bound=AnswerType)
 
-# These numbers were measured on ten builds with 6 to 14 techniques, of which 6 to 11 had code. `_OUTPUT` is the number
-# of tokens per answer or, for code, per technique in the answer. `_USUAL_TECHNIQUES` is the number of techniques in a
-# paper of ordinary length. Static analysis finds fewer if techniques are defined in prose. `_AFTER` contains the calls
-# in later stages for each question that writes code. Their input tokens are relative to that question. `_AFTER`,
-# `_TOGETHER` and the size of the paper answer are based on recorded answers for only four papers, with 6 to 13
-# techniques with code.
+# Measured on ten builds with 6 to 14 techniques, 6 to 11 of them with code. `_OUTPUT` is the number of tokens per
+# answer or, for code, per technique in the answer. `_USUAL_TECHNIQUES` is the number of techniques in a paper of
+# ordinary length. Static analysis finds fewer if techniques are defined in prose. `_AFTER` contains the later calls per
+# question that writes code. Their input tokens are relative to that question. `_AFTER`, `_TOGETHER` and the size of the
+# paper answer are based on recorded answers for only four papers, with 6 to 13 techniques with code.
 _OUTPUT = {"extract": 2800, "ground": 400, "modularize": 2300}
 # Of 48 answers with code, 15 were unusable and had to be requested again.
 _WITH_UNUSABLE = 1.25
@@ -45,12 +44,12 @@ _WITH_CODE = 0.85
 _TOGETHER = 5.0
 _CODE_PROMPT = 7_500
 _AFTER = {"debug": (1.0, 0.6, 500), "check": (2.5, 0.8, 1200)}
-# In these stages, one question covers all techniques. A question without an answer is repeated with fewer techniques.
+# In these stages, one question covers all techniques; without an answer, it is repeated with fewer.
 _BATCHED = frozenset({"ground", "modularize"})
 
 
 class PlannedStage(Value):
-    """Estimates the number of calls, tokens and dollars that a stage needs. `dollars` is None if a price is unknown."""
+    """The estimated calls, tokens and dollars for a stage. `dollars` is None if a price is unknown."""
 
     stage: str
     calls: int
@@ -60,8 +59,8 @@ class PlannedStage(Value):
 
 
 def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]:
-    """Returns the calls that a build of this paper would still make in each stage, in order. Returns () if all outputs
-    are stored. Does not call a model or run code. Raises the same errors as the static stages."""
+    """Returns the calls that a build of this paper would still make, by stage in order. Returns () if all outputs are
+    stored. Does not call a model or run code. Raises the same errors as the static stages."""
     estimator = _Estimator(context.settings.llm)
     build = _EstimatedBuild(opened, context, estimator)
     try:
@@ -92,7 +91,7 @@ class _EstimatedBuild(GuidedBuild):
 
 
 class _Estimator:
-    """Replaces the model, and counts the calls without answering them."""
+    """A stand-in for the model that counts calls without answering them."""
 
     def __init__(self, settings: LlmSettings) -> None:
         self.planned_calls: dict[str, list[PlannedStage]] = {}
@@ -103,8 +102,7 @@ class _Estimator:
         self._with_code = 0
 
     def expect(self, found: int, techniques: int) -> None:
-        """Sets the ratio of expected to found techniques. This ratio scales the expected number of techniques with
-        code."""
+        """Sets the ratio of expected to found techniques, which scales the expected number of techniques with code."""
         self._scale = techniques / found if found else 1.0
 
     def expect_code(self, found: int) -> None:
@@ -157,7 +155,7 @@ class _Estimator:
         return tuple(stages.values())
 
     def _stage(self, stage: str, calls: float, input_tokens: float, output_tokens: float) -> PlannedStage:
-        """Returns the estimate for a stage with this number of calls and this number of tokens per call."""
+        """Returns the estimate for a stage with this many calls and this many tokens per call."""
         count = math.ceil(calls)
         tokens = round(count * input_tokens), round(count * output_tokens)
         dollars = Prices(self._settings.prices).dollars(model_of(self._settings, "code_model"), tokens[0], 0, tokens[1])

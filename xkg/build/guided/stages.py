@@ -30,10 +30,10 @@ NOT_AMONG_THE_NEAREST = "not found among the lines ranked highest by a search of
 
 
 def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageModel) -> Contents:
-    """Runs the stages extract and ground. Then runs modularize, debug and check for each technique. Stores the output
-    of each stage.
+    """Runs the extract and ground stages, then modularize, debug and check for each technique, and stores each stage's
+    output.
 
-    If the model fails for one technique, adds the reason to `incomplete` and continues with the others. If further
+    If the model fails for one technique, notes the reason in `incomplete` and continues with the others. If further
     questions would also fail, returns the results so far with `stopped`. Raises `LanguageModelError` if there are no
     techniques yet. Also raises the errors of the stages."""
     work = GuidedBuild(opened, context, model)
@@ -52,7 +52,7 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
 
 
 class GuidedBuild:
-    """Runs the guided stages for one paper, and contains their results so far. The stages must be called in order."""
+    """Runs the guided stages for one paper and keeps their results so far. Call the stages in order."""
 
     def __init__(self, opened: OpenedPaper, context: BuildContext, model: Model) -> None:
         self._opened = opened
@@ -139,7 +139,7 @@ class GuidedBuild:
             runs=self._context.runner is not None,
             why=self._why,
             lines=self._lines,
-            # The extra jobs allow questions to continue while tests for other techniques run.
+            # The extra jobs let questions continue while tests for other techniques run.
             jobs=self._context.settings.llm.concurrency + (trials.slots.count if trials else 0),
         )
 

@@ -11,8 +11,8 @@ _OF_A_PACKAGE = frozenset({"setup.py", "pyproject.toml", "LICENSE", "LICENSE.md"
 
 
 def vendored_folders(codebase: Codebase) -> frozenset[str]:
-    """Returns the folders that contain vendored packages. Such a folder has a typical name, or has its own installer or
-    licence. A folder that contains every module is excluded."""
+    """Returns the folders that contain vendored packages, which have a typical name or their own installer or licence.
+    Excludes a folder that contains every module."""
     found: set[str] = set()
     for path in {*codebase.files, *(module.path for module in codebase.modules)}:
         folder, _, name = path.rpartition("/")

@@ -1,4 +1,4 @@
-"""Unpacks a paper's archive into memory. Writes nothing to disk."""
+"""Unpacks a paper's archive into memory, without writing to disk."""
 
 import gzip
 import io
@@ -27,16 +27,16 @@ _TEXT_SUFFIXES = frozenset(
 
 
 def is_archive(head: bytes) -> bool:
-    """Returns whether `unpack` can read a file that begins with `head`. The first 512 bytes are enough."""
+    """Returns whether `unpack` can read a file that begins with `head`, which need not exceed 512 bytes."""
     return head.startswith((b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar"
 
 
 def unpack(data: bytes, path: Path) -> dict[str, bytes]:
-    """Returns the text files in a .tar, .tar.gz or .zip archive, keyed by path. If a .gz contains a single TeX file,
-    its key is `main.tex`. `path` is only used in error messages.
+    """Returns the text files in a .tar, .tar.gz or .zip archive, keyed by path. A single TeX file in a .gz has the key
+    `main.tex`. `path` is only used in error messages.
 
-    Skips figures. Raises `UnsafeInputError` if the archive contains links, devices or paths outside the archive, or if
-    it is too large for a paper. Raises `InputError` if the archive is corrupt or encrypted."""
+    Skips figures. Raises `UnsafeInputError` if the archive contains links, devices or outside paths, or is too large
+    for a paper. Raises `InputError` if the archive is corrupt or encrypted."""
     require_small_archive(len(data), path)
     file = io.BytesIO(data)
     try:
@@ -111,8 +111,7 @@ def _gunzip(path: Path, file: IO[bytes], size: int) -> dict[str, bytes]:
 
 
 def _old_tar(head: bytes) -> bool:
-    """Returns whether a file is a tar in the format before ustar. Such files have no magic number, so the header's
-    checksum is checked."""
+    """Returns whether a file is a pre-ustar tar. These have no magic number, so the header's checksum is verified."""
     if len(head) < 512:
         return False
     try:
@@ -123,7 +122,7 @@ def _old_tar(head: bytes) -> bool:
 
 
 class _Files:
-    """Collects files, and enforces limits on their number and total size."""
+    """Collects files within limits on their number and total size."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.files, self.members, self.text = path, dict[str, bytes](), 0, 0

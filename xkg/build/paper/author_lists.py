@@ -1,4 +1,4 @@
-"""Finds where the author list in a bibliography entry ends, based on the format of the names."""
+"""Finds the end of the author list in a bibliography entry from the format of the names."""
 
 import re
 
@@ -10,7 +10,7 @@ _INITIALS = rf"{_CAPITAL}[^\W\d_]?\.(?:[ ~-]?[^\W\d_]\.){{0,8}}+"
 _BARE = rf"{_CAPITAL}(?:[ -]?{_CAPITAL}){{0,3}}(?!\w)"  # initials without full stops, as in "Lee AB"
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
 _STOPS = rf"(?=[,.:;]|\s(?:and|&|\(|et\s|{_YEAR}))"
-# Formats of author names. All names in a list have the same format.
+# Formats of author names, which are the same for all names in a list.
 _FORMS = tuple(
     re.compile(form)
     for form in (
@@ -28,14 +28,14 @@ _AFTER = re.compile(
 )
 _ODD = re.compile(r"[^,;:]{1,40},\s(?:and\s)?")  # a name in a different format
 _CUT = re.compile(r"\w\.,")  # a full stop and a comma after an initial
-# Matches text after a comma that still belongs to the list of names.
+# Matches text that follows a comma but still belongs to the list of names.
 _NO_TITLE = re.compile(r"(?:and|&)\s|(?:\S{1,40}\s)?[A-Z][^\s.,]{0,40}[.,]\s|(?:[^.:]|\b[A-Z]\.){0,300},\s(?:and|&)\s")
 _ET_AL = re.compile(r",?\s(?:and\s)?et\sal\b")
 
 
 def authors_end(text: str) -> int | None:
-    """Returns the offset at which the title starts, after the authors and the year (if any). Returns None if the text
-    does not start with a list of authors."""
+    """Returns the offset of the title after the authors and any year, or None if the text does not start with an author
+    list."""
     for form in _FORMS:
         at = end = 0
         between = None

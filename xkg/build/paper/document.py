@@ -1,5 +1,5 @@
-"""Defines `Document`, a parsed paper. All paper parsers return a `Document`, and all later stages read papers in this
-form only."""
+"""Defines `Document`, a parsed paper. All paper parsers return a `Document`, the only form in which later stages read
+papers."""
 
 from typing import Literal
 
@@ -10,13 +10,12 @@ from xkg.value import Value
 
 
 class Section(Value):
-    """Represents a section, that is, its heading and its text. All offsets refer to `Document.text`, and ends are
-    exclusive.
+    """A section: its heading and text. All offsets refer to `Document.text`, and ends are exclusive.
 
-    `start` is the start of the heading, and `body_start` is the start of the text after the heading. `end` is the start
-    of the next heading at the same or a higher level, so a section includes its subsections. `level` is 1 for a
-    section, 2 for a subsection, and so on, up to 4 for a run-in paragraph heading. `number` is the heading's number
-    ("3.1", "A"), which `title` omits. `appendix` is True for the sections of the appendix."""
+    `start` is the start of the heading, and `body_start` that of the text below it. `end` is the start of the next
+    heading at the same or a higher level, so a section includes its subsections. `level` is 1 for a section, 2 for a
+    subsection, and so on, up to 4 for a run-in paragraph heading. `number` is the heading's number ("3.1", "A"), which
+    `title` omits. `appendix` is True for the sections of the appendix."""
 
     title: str
     level: int
@@ -29,8 +28,8 @@ class Section(Value):
 
 
 class Equation(Value):
-    """Represents a displayed equation. `latex` contains the equation's body without the environment and with macros
-    expanded. `numbers` contains the printed number of each numbered row, such as "8", "3a" or "A.2"."""
+    """A displayed equation. `latex` contains the equation's body, without the environment and with macros expanded.
+    `numbers` contains the printed number of each numbered row ("8", "3a", "A.2")."""
 
     start: int
     end: int
@@ -40,8 +39,8 @@ class Equation(Value):
 
 
 class Algorithm(Value):
-    """Represents an algorithm in a paper. `title` is the readable caption without "Algorithm 1". `body` contains the
-    readable steps, one per line."""
+    """An algorithm in a paper. `title` is the readable caption without "Algorithm 1". `body` contains the readable
+    steps, one per line."""
 
     start: int
     end: int
@@ -51,11 +50,11 @@ class Algorithm(Value):
 
 
 class Aside(Value):
-    """Represents a block of LaTeX outside the running text, such as a table or footnote.
+    """A block of LaTeX outside the running text, such as a table or footnote.
 
     A `statement` is a theorem or proof, and its text starts with its printed name. A `table` contains the caption and
-    one row per line, with bars between cells. A `float` is any other content of a float, and is often empty. The span
-    of a `float` includes any other blocks inside it."""
+    one row per line, with bars between cells. A `float` is any other content of a float and is often empty. Its span
+    includes any other blocks inside."""
 
     kind: Literal["table", "caption", "footnote", "statement", "listing", "float"]
     start: int
@@ -64,8 +63,8 @@ class Aside(Value):
 
 
 class Emphasis(Value):
-    """Represents a term that the author emphasized in running text. `text` is the readable term. The offsets include
-    the markup."""
+    """A term that the author emphasized in running text. `text` is the readable term. The offsets include the
+    markup."""
 
     start: int
     end: int
@@ -74,7 +73,7 @@ class Emphasis(Value):
 
 
 class SourceSpan(Value):
-    """Maps part of a document to a file: `text[start:end]` is a verbatim copy from `path`, starting at line `line`.
+    """Maps part of a document to a file: `text[start:end]` is copied verbatim from `path`, starting at line `line`.
     Paths are relative to the paper's folder."""
 
     start: int
@@ -84,14 +83,14 @@ class SourceSpan(Value):
 
 
 class Document(Value):
-    """Represents a parsed paper, with its text and structure.
+    r"""A parsed paper, with its text and structure.
 
-    `text` keeps the author's markup. For a LaTeX paper, inputs are inserted and comments are removed. A Markdown paper
-    is unchanged. A PDF or HTML paper is converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans` maps
-    every offset to a file and a line. The spans are sorted and do not overlap. `xkg.build.paper.plain` returns readable
-    text for a span. `asides` is complete only for LaTeX. `labels` maps each label to the printed reference ("Algorithm
-    2", "Equation 3"). `macros` maps each macro's name to (number of arguments, body). If a macro's first argument is
-    optional, `macro_defaults` maps the macro's name to the default for that argument."""
+    `text` keeps the author's markup. For LaTeX, `\input` files are inlined and comments are stripped. Markdown is
+    unchanged. PDF and HTML are converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans` maps every
+    offset to a file and a line. The spans are sorted and do not overlap. `xkg.build.paper.plain` returns readable text
+    for a span. `asides` is complete only for LaTeX. `labels` maps each label to the printed reference ("Algorithm 2",
+    "Equation 3"). `macros` maps each macro's name to (number of arguments, body). If a macro's first argument is
+    optional, `macro_defaults` maps the macro's name to its default."""
 
     format: Literal["latex", "markdown", "pdf", "html"]
     title: str
@@ -118,8 +117,7 @@ class Document(Value):
     source_sha256: str = ""
 
     def place(self, offset: int) -> tuple[str, int] | None:
-        """Returns the file and the 1-based line number for an offset in `text`, or None if no file contains the
-        offset."""
+        """Returns the file and 1-based line number for an offset in `text`, or None if no file contains it."""
         for span in self.spans:
             if span.start <= offset < span.end:
                 return span.path, span.line + self.text.count("\n", span.start, offset)

@@ -38,7 +38,7 @@ encoding, but about 10% of the characters in compressed data are control charact
 class Reader(Protocol):
     """Reads a paper's files. Paths are relative and normalized, and use '/'.
 
-    `read` returns None if the path is missing or not a regular file. `read` raises `UnsafeInputError` if the file is
+    `read` returns None if the path is missing or not a regular file, and raises `UnsafeInputError` if the file is
     larger than `LARGEST_TEXT`."""
 
     def names(self) -> list[str]: ...
@@ -47,7 +47,7 @@ class Reader(Protocol):
 
 
 class FolderReader:
-    """Reads files from a folder on disk. Opens only regular files, and follows no symbolic links in the folder."""
+    """Reads files from a folder on disk. Opens only regular files and never follows symbolic links in the folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -65,7 +65,7 @@ class FolderReader:
         return sorted(names)
 
     def read(self, path: str) -> bytes | None:
-        """Returns the file's bytes. Raises `InputError` if the file's permissions prevent reading."""
+        """Returns the file's bytes. Raises `InputError` if permission is denied."""
         try:
             folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         except OSError:
@@ -76,7 +76,7 @@ class FolderReader:
                 inner = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
                 os.close(folder)
                 folder = inner
-            # Opening a pipe without O_NONBLOCK would wait for a writer.
+            # Without O_NONBLOCK, opening a pipe would wait for a writer.
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except PermissionError as error:
             raise InputError(f"{self.root / path} cannot be read; fix its permissions") from error
@@ -141,8 +141,8 @@ class PaperFiles:
         return text
 
     def text(self, path: str) -> str | None:
-        """Returns the file's text with normalized line endings. Returns None if the file is missing, too large, or
-        outside the reader's files."""
+        """Returns the file's text with normalized line endings. Returns None if it is missing, too large, or outside
+        the reader's files."""
         normal = inside(path, self._folder)
         if normal is None:
             self._warn(f"{path} is outside the paper's folder and was not read")
@@ -164,8 +164,8 @@ class PaperFiles:
         return found
 
     def only(self, name: str) -> str | None:
-        """Returns the text of the file with this name, even if the file is outside `folder`. Returns None if there is
-        no such file, or if several files have this name."""
+        """Returns the text of the file with this name, even outside `folder`. Returns None if no file or several files
+        have this name."""
         try:
             paths = [path for path in self._reader.names() if posixpath.basename(path) == name]
             data = self._reader.read(paths[0]) if len(paths) == 1 else None
@@ -177,7 +177,7 @@ class PaperFiles:
         return self._decode(name, data)
 
     def digest(self) -> str:
-        """Returns the SHA-256 hash of all files read so far, in the order in which they were first read."""
+        """Returns the SHA-256 hash of all files read so far, in order of first reading."""
         return self._hash.hexdigest()
 
     def _load(self, path: str) -> str | None:
@@ -226,8 +226,7 @@ def _decoded(data: bytes, declared: str) -> tuple[str, str]:
 
 
 def inside(path: str, folder: str = "") -> str | None:
-    """Normalizes `path`, which is relative to `folder`. Returns None if the path leads outside the paper's root
-    folder."""
+    """Normalizes `path`, which is relative to `folder`. Returns None if it leads outside the paper's root folder."""
     plain = path.strip().replace("\\", "/")
     whole = posixpath.normpath(posixpath.join(folder, plain))
     if whole.startswith(("/", "../")) or whole in ("..", ".") or "\0" in path or ":" in plain.split("/")[0]:

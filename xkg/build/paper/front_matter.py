@@ -1,4 +1,4 @@
-"""Extracts identifiers, the year and author names from a paper's front matter."""
+"""Extracts the identifiers, year and author names from a paper's front matter."""
 
 import re
 import unicodedata
@@ -42,8 +42,8 @@ def doi_in(text: str) -> str | None:
 
 
 def venue_year(text: str) -> int | None:
-    """Returns the year of the venue. The year may come from a copyright line, a proceedings line or the name of the
-    conference's style file."""
+    """Returns the year of the venue, from a copyright line, a proceedings line or the name of a conference style
+    file."""
     match = _VENUE.search(text)
     return int(next(group for group in match.groups() if group)) if match else None
 
@@ -68,7 +68,7 @@ NOBODY = re.compile(
     r"|(?:paper|submission) id|作者名?"
 )
 _MAIL = re.compile(r"[(<\[]?(?:\{[^{}@]{0,300}\}|[^\s@,;(<\[{}]{1,80})\s?@[^\s@,;)>\]]{1,80}[)>\]]?")
-# Names do not contain digits. Digits and symbols next to a name refer to affiliations and notes.
+# Digits and symbols next to a name refer to affiliations and notes.
 _POINTERS = re.compile(r"(?:[\d⁰¹²³⁴-⁹*∗⋆★†‡§¶‖#]+[\s,]{0,3})+(?:[a-z](?=[\s,]|$))?")
 _APART = re.compile(r"[,;|·•&\n，、；]|(?:^|(?<=\s))(?:and|AND)(?=\s)|\s{2,}")
 _GRADE = re.compile(
@@ -84,8 +84,8 @@ _LONGEST_PAIR = 200
 
 @dataclass(frozen=True)
 class FrontRow:
-    """Represents a row of text between the title and the body, with superscript symbols replaced by `*` or `†`. `look`
-    is the row's font. `apart` is True if there is a gap above the row."""
+    """A line of text between the title and the body. Superscript symbols are replaced with `*` or `†`. `look` is the
+    row's font, and `apart` is True if there is a gap above it."""
 
     text: str
     look: Hashable = ""
@@ -93,8 +93,8 @@ class FrontRow:
 
 
 def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
-    """Returns the authors from rows that contain only names, either as a list or as blocks with a name above its
-    affiliation. Returns () if there are no such rows, or if names cannot be distinguished from other words."""
+    """Returns the authors from rows of names, either in a list or in blocks with a name above its affiliation. Returns
+    () if there are none, or if names and other words cannot be told apart."""
     names: list[str] = []
     first: FrontRow | None = None
     above = "other"
@@ -134,7 +134,7 @@ def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
 
 
 def _is_cut(text: str, following: str) -> bool:
-    """Returns whether a name is split across two rows. In that case, joining the rows leaves fewer words that are not
+    """Returns whether a name is split across two rows, that is, whether joining them leaves fewer words that are not
     names."""
     broken = text.endswith("-")
     if (following.isupper() and not broken) or not any(map(is_person, may_be_names(text))):  # "MIT" is not a name
@@ -160,8 +160,8 @@ def may_be_names(text: str) -> list[str]:
 
 
 def _two_names(piece: str) -> list[str]:
-    """Splits a piece of text at the word for "and" in another language if both sides are names. "Ortega y Gasset" is a
-    single name."""
+    """Splits text at the word for "and" in another language if both sides are names. "Ortega y Gasset" is a single
+    name."""
     for word in _AND.finditer(piece[:_LONGEST_PAIR]):
         pair = [piece[: word.start()], piece[word.end() :]]
         if all(map(is_person, pair)):
@@ -170,8 +170,7 @@ def _two_names(piece: str) -> list[str]:
 
 
 def in_order(text: str) -> list[str]:
-    """Converts a list of names such as "Lee, Ann and Cho, Bo" to the usual order. Returns an empty list for any other
-    text."""
+    """Converts names such as "Lee, Ann and Cho, Bo" to the usual order, and any other text to an empty list."""
     names = []
     for part in filter(str.strip, re.split(r"[;&\n]|\s(?:and|AND)\s", text)):
         pair = [each.strip() for each in part.split(",")]

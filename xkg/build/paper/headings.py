@@ -1,4 +1,4 @@
-"""Parses headings in any markup. Finds their numbers and run-in headings, and builds the section tree."""
+"""Parses headings in any markup, including numbers and run-in headings, and builds the section tree."""
 
 import re
 import unicodedata
@@ -25,8 +25,7 @@ _APPENDIX = re.compile(r"(?i)^(appendi(x|ces)|supplement(ary|al)?\b.*|technical 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Represents a heading found in the text. `title` is readable text, and includes the number unless `number` is
-    set."""
+    """A heading found in the text. `title` is readable text and includes the number unless `number` is set."""
 
     title: str
     level: int
@@ -49,7 +48,7 @@ def split_number(title: str) -> tuple[str | None, str]:
 
 
 def normalised(title: str) -> str:
-    """Reduces a title to its case-folded letters and digits, so that titles can be compared."""
+    """Reduces a title to its case-folded letters and digits for comparison."""
     return " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", title).casefold()))
 
 
@@ -59,8 +58,7 @@ def is_references(title: str) -> bool:
 
 def numbered(headings: Iterable[Heading]) -> list[Heading]:
     """Splits each heading into number and title. A heading with a two-part number is a subsection, regardless of its
-    markup. If the level of a numbered heading changes, the levels of the unnumbered headings that follow change by the
-    same amount."""
+    markup. If a numbered heading changes level, the unnumbered headings after it shift by the same amount."""
     out: list[Heading] = []
     shift = 0
     in_appendix = False
@@ -93,8 +91,7 @@ def numbered(headings: Iterable[Heading]) -> list[Heading]:
 
 
 def _follows_roman(letter: str, before: Sequence[Heading]) -> bool:
-    """Returns whether a letter numbers a subsection. In IEEE style, sections have Roman numerals and subsections have
-    letters."""
+    """Returns whether a letter numbers a subsection, as in IEEE style, where sections have Roman numerals."""
     last = next((h for h in reversed(before) if h.level < 4 and h.number), None)
     if last is None or last.appendix:
         return False
@@ -193,11 +190,9 @@ _LONGEST_RUN_IN = 110
 
 def run_in(text: str, start: int, end: int) -> tuple[str, int] | None:
     """Returns the run-in heading at the start of a paragraph ("Batch Step. This step …") and the offset of the text
-    after the heading. Returns None for a plain sentence, a caption, a theorem or a proof.
-
-    Mathpix drops bold type, so headings have to be recognised without markup. A run-in heading must look like a noun
-    phrase: all its words are capitalised, or it has only a few words and no finite verb. At least one sentence must
-    follow the heading."""
+    after the heading. Returns None for a plain sentence, caption, theorem or proof. Mathpix drops bold type, so
+    headings must be recognised without markup. A run-in heading must look like a noun phrase: all its words are
+    capitalised, or it has only a few words and no finite verb. At least one sentence must follow the heading."""
     if not (text[start].isupper() or text[start].isdigit()):
         return None
     for match in _STOP.finditer(text, start, min(end, start + _LONGEST_RUN_IN)):

@@ -1,4 +1,4 @@
-"""Detects files that are not papers or have an unsupported format. Checks a file's first bytes and its name."""
+"""Detects unsupported formats and files that are not papers by their first bytes and name."""
 
 import re
 from pathlib import PurePath
@@ -41,7 +41,7 @@ _LONGEST_NOTICE = 3000
 
 
 def not_a_paper(name: str, head: bytes) -> str | None:
-    """Describes why a file is not a paper, and suggests a remedy. Returns None if the file may be a paper."""
+    """Explains why a file is not a paper and suggests a remedy, or returns None if it may be one."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     for pattern, meaning in _BY_START:
         if re.match(pattern, start):

@@ -1,4 +1,4 @@
-"""Finds a paper's main file on disk, and parses the paper according to its format."""
+"""Finds a paper's main file on disk and parses the paper according to its format."""
 
 import os
 import posixpath
@@ -21,7 +21,7 @@ from xkg.errors import InputError, UnsafeInputError
 _HTML = (".html", ".htm", ".xhtml")
 _MARKDOWN = (".md", ".markdown", ".mmd", ".txt")
 _MOST_NAMED, _MOST_LOOKED_AT = 3, 20
-_SHORT = 5_000  # a shorter text may have neither an abstract nor sections
+_SHORT = 5_000  # shorter texts may have neither an abstract nor sections
 LARGEST_PDF, LARGEST_HTML = 100_000_000, 50_000_000
 _ARXIV_NAME = re.compile(
     r"(?ai)^(?:arxiv[-_.]?)?(\d{4}\.\d{4,5})(?:v\d+)?(?:\.(?:tar|gz|tgz|zip|tex|md|pdf|html|tar\.gz))*$"
@@ -30,9 +30,9 @@ _ARXIV_NAME = re.compile(
 
 @dataclass(frozen=True)
 class PaperOnDisk:
-    """Represents a paper that has not been parsed yet. If the path is a folder, `reader` reads the files in the folder.
-    If the path is a file, `reader` reads the files in the same folder, and `whole` reads the whole file. `head`
-    contains the first bytes of the file, and `size` is its size in bytes."""
+    """A paper that has not been parsed yet. `reader` reads the files in the folder or, for a file, in its parent
+    folder, and `whole` reads the whole file. `head` contains the file's first bytes, and `size` is its size in bytes.
+    """
 
     path: Path
     folder: bool
@@ -44,7 +44,7 @@ class PaperOnDisk:
 
 def parse_paper(path: Path) -> Document:
     """Parses the paper at `path`, which is a .tex, .md, .pdf or .html file, a folder, or an archive such as arXiv's
-    (.tar.gz, .tar, .zip, .gz). Runs in this process. To parse in a confined process, use `xkg.build.parsing.parsers`.
+    (.tar.gz, .tar, .zip, .gz). Runs in this process; `xkg.build.parsing.parsers` does the same in a sandboxed one.
 
     Raises `InputError` if `path` does not contain a paper. Raises `UnsafeInputError` if the file is too large for a
     paper or refers to files outside the paper's folder. `Document.warnings` lists other problems."""
@@ -107,14 +107,14 @@ def _parsed(paper: PaperOnDisk) -> Document:
         require_small_archive(paper.size, path)
         return _parse_folder(MemoryReader(unpack(paper.whole(), path)), path)
     if b"%PDF-" in head:
-        from xkg.build.paper.pdf_html.pdf import parse_pdf  # pdfium is loaded only for a PDF
+        from xkg.build.paper.pdf_html.pdf import parse_pdf  # load pdfium only for PDFs
 
         _require_at_most(LARGEST_PDF, paper)
         return parse_pdf(paper.whole(), path)
     if path.suffix.lower() in _HTML or head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(
         (b"<!doctype html", b"<html")
     ):
-        from xkg.build.paper.pdf_html.html import parse_html  # lxml is loaded only for HTML
+        from xkg.build.paper.pdf_html.html import parse_html  # load lxml only for HTML
 
         _require_at_most(LARGEST_HTML, paper)
         return parse_html(paper.whole(), path)
@@ -173,7 +173,7 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
 
 
 def _without_paper(path: Path, names: list[str], reader: Reader) -> str:
-    """Explains why a folder does not contain a paper. For example, all files may have unsupported formats."""
+    """Explains why a folder does not contain a paper, for example because all formats are unsupported."""
     for name in names[:_MOST_LOOKED_AT]:
         with suppress(InputError):
             if meaning := not_a_paper(name, (reader.read(name) or b"")[:1024]):
@@ -206,7 +206,7 @@ def _best_markdown(files: PaperFiles, names: list[str]) -> str | None:
 
 
 def _named(path: Path, document: Document) -> Document:
-    """Adds the arXiv id from the file name if the text contains none."""
+    """Adds the arXiv id from the file name if the text has none."""
     match = _ARXIV_NAME.match(path.name)
     if match is None or document.arxiv_id:
         return document

@@ -10,7 +10,7 @@ from xkg.build.paper.front_matter import ARXIV, DOI
 from xkg.model import Reference
 from xkg.text.titles import is_title
 
-# Words precede and follow a quotation that is part of a title.
+# A quotation within a title has words before and after it.
 _QUOTED = re.compile(r"(?:^|(?<=[^\w\s]\s)|(?<=[^\w\s]))[“\"]([^“”\"]{8,400})(?:(?<=[,.?!])[”\"]|[”\"](?!\s[a-z]))")
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
 _YEAR_AFTER_AUTHORS = re.compile(
@@ -36,7 +36,7 @@ _LONGEST = 4000
 
 
 def reference_from_text(text: str, key: str | None = None) -> Reference:
-    """Parses the text of a bibliography entry. The title is None if the style of the entry is not recognised."""
+    """Parses the text of a bibliography entry. The title is None if the entry's style is not recognised."""
     clean = " ".join(text[:_LONGEST].split())
     clean = _LEADING.sub("", clean)
     arxiv_id, doi = arxiv_of(clean), doi_of(clean)
@@ -49,8 +49,8 @@ def arxiv_of(text: str) -> str | None:
 
 
 def doi_of(text: str) -> str | None:
-    """Returns the DOI in a text, or None. Removes a space at a line break only if the DOI clearly continues after the
-    space."""
+    """Returns the DOI in a text, or None. Removes a space at a line break only if the DOI clearly continues after
+    it."""
     match = DOI.search(text)
     if match is None:
         return None
@@ -62,8 +62,8 @@ def doi_of(text: str) -> str | None:
 
 
 def year_of(text: str) -> int | None:
-    """Returns the year in parentheses after the authors. If there is none, returns the last number that looks like a
-    year and is not a page, volume or identifier."""
+    """Returns the year in parentheses after the authors, or else the last year-like number that is not a page, volume
+    or identifier."""
     bare = _NOISE.sub(" ", text)
     early = re.match(rf"^.{{2,300}}?\(({_YEAR})\)", bare)
     years = re.findall(rf"(?<![\d/.])({_YEAR})(?![\d/])", bare)

@@ -1,7 +1,7 @@
 """Splits a `Document`'s running text into sentences, each with its source spans.
 
-Omits headings, floats, tables, algorithms, theorem statements, proofs and bibliographies. A displayed equation is part
-of the sentence around it. If a float or page break interrupts a sentence, the sentence has two spans."""
+Omits headings, floats, tables, algorithms, theorem statements, proofs and bibliographies. A displayed equation belongs
+to the sentence around it. A sentence interrupted by a float or page break has two spans."""
 
 import re
 from bisect import bisect_right
@@ -17,9 +17,9 @@ from xkg.build.paper.plain import plain
 
 @dataclass(frozen=True)
 class Sentence:
-    """Represents a sentence of running text. `text` is the readable text of `spans`, joined by a space. `paragraph`
-    numbers the paragraphs in reading order. `first` is True for the first sentence in a paragraph. `display` is True if
-    a displayed equation is part of the sentence."""
+    """A sentence of running text. `text` is the readable text of `spans`, joined by a space. `paragraph` numbers the
+    paragraphs in reading order. `first` is True for the first sentence in a paragraph. `display` is True if a displayed
+    equation is part of the sentence."""
 
     text: str
     spans: tuple[tuple[int, int], ...]
@@ -41,7 +41,7 @@ class Sentence:
 
 
 LONGEST = 4000  # the maximum number of characters in a sentence
-# In Markdown, a theorem statement extends to the end of its line. In Mathpix output, a line is a whole paragraph.
+# In Markdown, a theorem statement extends to the end of its line, which in Mathpix output is a whole paragraph.
 _STATEMENT_BLOCK = re.compile(
     r"^\*{0,2}(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Remark|Example|Claim|Property|Proof|Fact)"
     r"(?:[ \t]+[A-Z]?\.?\d[\d.]*)?[ \t]*(?:\([^)\n]*\))?[.:][^\n]*$",
@@ -57,7 +57,7 @@ _FRONT = re.compile(
     r"|date|affiliation|address|email|keywords|printAffiliationsAndNotice)\*?(?:\[[^\[\]]{0,200}\])?(?=\{)"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_FEWEST_WORDS = 30  # text with fewer words before the first section is front matter
+_FEWEST_WORDS = 30  # shorter text before the first section is front matter
 _BREAK = re.compile(
     r"\n[ \t]*\n\s*\x04?|\\par\b|\\item\b(?:\[[^\]]{0,400}+\])?"
     r"|\\(?:begin|end)\{(?:itemize|enumerate|description|center|quote|abstract|document)\}(?:\[[^\]]{0,400}+\])?"
@@ -93,8 +93,8 @@ def is_heading(section: Section) -> bool:
 
 
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
-    """Returns the spans that are not running text, as (start, end, mark). A span marked `_FLOAT` may split a sentence
-    in two. A span marked `_GLUE` is inside a sentence."""
+    """Returns the spans that are not running text, as (start, end, mark). `_FLOAT` marks spans that may split a
+    sentence, and `_GLUE` marks spans inside one."""
     text = document.text
     cuts = [(s.start, s.body_start, _HEADING) for s in document.walk() if is_heading(s)]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
@@ -154,8 +154,7 @@ def _latex_cuts(document: Document) -> Iterator[tuple[int, int, str]]:
 
 @dataclass(frozen=True)
 class _Run:
-    """Represents a piece of running text, with its length and its start offsets in the joined text and in the
-    source."""
+    """A fragment of running text, with its length and its start offsets in the joined text and in the source."""
 
     flat: int
     source: int
@@ -163,7 +162,7 @@ class _Run:
 
 
 def _flatten(document: Document) -> tuple[str, list[_Run]]:
-    """Joins the running text, and puts a mark in place of each omitted part. Returns the text and its pieces."""
+    """Joins the running text, with a mark in place of each omission. Returns the text and its fragments."""
     parts: list[str] = []
     runs: list[_Run] = []
     at, flat, mark = 0, 0, _PARAGRAPH
@@ -181,8 +180,8 @@ def _flatten(document: Document) -> tuple[str, list[_Run]]:
 
 
 def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[int]]:
-    """Overwrites formulas, citations and addresses in a copy of `flat`, so that their punctuation does not end a
-    sentence. Returns the copy and the offsets of the displayed equations."""
+    """Masks formulas, citations and addresses, whose punctuation ends no sentence, in a copy of `flat`. Returns the
+    copy and the offsets of the displayed equations."""
     displays: list[int] = []
     chars = list(flat)
     starts = [run.source for run in runs]
@@ -202,8 +201,8 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
 
 
 def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
-    """Returns the offsets at which sentences end. Each has a flag that is True if a paragraph also ends there. If
-    `lines` is True, every line is a paragraph."""
+    """Returns the offsets of sentence ends, each with whether a paragraph also ends there. If `lines` is True, every
+    line is a paragraph."""
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]
@@ -220,7 +219,7 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
     breaks = re.compile(rf"{_BREAK.pattern}|\n") if lines else _BREAK
     for match in breaks.finditer(shadow):
         before = shadow[max(0, match.start() - 400) : match.start()].rstrip(_MARKS)[-1:]
-        # A page break split a sentence if its second part starts in lower case. A formula may follow a colon.
+        # A page break split a sentence if the second part starts in lower case. A formula may follow a colon.
         more = shadow[match.end() : match.end() + 3].lstrip(_MARKS)[:1]
         ended = before in (".!?" if more == "q" else ".!?:")
         if _SKIP.fullmatch(match[0]):

@@ -1,5 +1,5 @@
-"""Implements both ends of a protocol for paper files. The confined parsing process requests the files from the process
-that is allowed to read them."""
+"""Implements both ends of a protocol by which the sandboxed parser requests paper files from a process that may read
+them."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ _CONTENT, _REFUSED, _UNSAFE = b"+", b"-", b"!"
 
 
 def described(paper: PaperOnDisk) -> dict[str, Any]:
-    """Returns a description of a paper as a JSON value. The description is the first message to the parsing process."""
+    """Returns a description of a paper as a JSON value, the first message to the parsing process."""
     return {"path": str(paper.path), "folder": paper.folder, "head": paper.head.hex(), "size": paper.size}
 
 
@@ -27,7 +27,7 @@ def serve_files(paper: PaperOnDisk, names: Sequence[str]) -> Iterator[bytes | No
 
 
 def receive_paper(description: dict[str, Any], ask: Ask) -> PaperOnDisk:
-    """Rebuilds the paper from a description that `described` returned. `ask` requests the paper's bytes."""
+    """Rebuilds the paper from a description returned by `described`. `ask` requests the paper's bytes."""
     reader = _RemoteReader(ask)
     head = bytes.fromhex(description["head"])
     return PaperOnDisk(

@@ -1,5 +1,5 @@
-"""Parses papers and repositories in a confined process (`xkg.sandbox.isolation.confined_worker`). The first request
-starts this process. The current process reads the files, with a size limit, and validates the answers."""
+"""Parses papers and repositories in a sandboxed process (`xkg.sandbox.isolation.confined_worker`), which the first
+request starts. The current process reads the files, within a size limit, and validates the answers."""
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -44,8 +44,8 @@ _ELSEWHERE: Mapping[SkipReason, tuple[str, str]] = {
 
 
 class Parsers:
-    """Sends requests to the parsing process. Can be used from several threads. The process never outlives this object.
-    `tasks` lists additional modules whose `TASKS` the process may run (`xkg.build.parsing.typed_tasks.tasks`)."""
+    """Sends requests to the parsing process, which never outlives this object. Thread-safe. `tasks` lists additional
+    modules whose `TASKS` the process may run (`xkg.build.parsing.typed_tasks.tasks`)."""
 
     def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY, tasks: Sequence[str] = ()) -> None:
         self._worker = ConfinedWorker((_TASKS, *tasks))
@@ -56,7 +56,7 @@ class Parsers:
         self._worker.start()
 
     def close(self) -> None:
-        """Ends the process. After this call, nothing can be parsed."""
+        """Ends the process, after which nothing can be parsed."""
         self._worker.close()
 
     def __enter__(self) -> "Parsers":
@@ -70,8 +70,7 @@ class Parsers:
         return self._of_paper("paper", path, Document)
 
     def source_kind(self, path: Path) -> SourceKind:
-        """Determines the kind of a source like the function `source_kind`. Also raises `UnsafeInputError` if the source
-        exceeds the limits."""
+        """Works like the function `source_kind`. Also raises `UnsafeInputError` if the source exceeds the limits."""
         return self._of_paper("source-kind", path, SourceKind)
 
     def _of_paper(self, task: str, path: Path, kind: type[V]) -> V:
@@ -85,17 +84,17 @@ class Parsers:
             raise UnsafeInputError(_cannot(str(path), "crashed", "its answer is not a paper")) from error
 
     def repository(self, checkout: Checkout) -> Codebase:
-        """Parses a repository like `parse_repository`, but skips files that kill the parsing process. In `skipped`, the
-        reason for these files is too-slow, out-of-memory or crashed.
+        """Parses a repository like `parse_repository`, but skips files that kill the parsing process. In `skipped`,
+        their reason is too-slow, out-of-memory or crashed.
 
-        Also raises `UnsafeInputError` if there are too many such files, or if all files together exceed the limits."""
+        Also raises `UnsafeInputError` if there are too many such files or the files exceed the limits in total."""
         paths = {f.path for f in checkout.files}
         attempt = partial(self._parsed, checkout)
         return without_deadly(checkout.repository.id, paths, self._repository, attempt)[0]
 
     def ask(self, task: Callable[..., T], bounds: Bounds, **given: object) -> T:
-        """Runs a function from `tasks` in the confined process and returns its answer. Raises `WorkerDiedError` if
-        there is no answer, or if the function could not have returned this answer."""
+        """Runs a function from `tasks` in the sandboxed process and returns its answer. Raises `WorkerDiedError` if the
+        answer is missing or could not come from this function."""
         answer = self._worker.call(named(task), arguments(given), bounds)
         try:
             return answer_of(task, answer)
@@ -137,11 +136,9 @@ def without_deadly(
     attempt: Callable[[Mapping[str, Reason], Bounds], T],
     known: Mapping[str, Reason] = {},
 ) -> tuple[T, Mapping[str, Reason]]:
-    """Repeats `attempt` until no file kills the process. Excludes the file that killed the process each time, and the
-    files in `known` from the start. Returns the result, and the excluded files with reasons.
-
-    Raises `UnsafeInputError` if there are too many such files, if something else ends the process, or if all files
-    together exceed the limits."""
+    """Repeats `attempt` without each file that kills the process, and from the start without those in `known`, until it
+    succeeds. Returns the result, and the excluded files with reasons. Raises `UnsafeInputError` if there are too many
+    such files, if something else ends the process, or if the files exceed the limits in total."""
     until = time.monotonic() + bounds.seconds
     without = dict(known)
     while True:
@@ -168,8 +165,8 @@ def deadly(codebase: Codebase) -> str:
 
 
 def elsewhere(codebase: Codebase) -> Iterator[str]:
-    """Yields lines for the user. There is a line with a remedy for each kind of file that the repository refers to but
-    does not contain, and a line for files with syntax errors."""
+    """Yields lines for the user: one with a remedy for each kind of file that the repository refers to but lacks, and
+    one for files with syntax errors."""
     for skipped in codebase.skipped:
         if (words := _ELSEWHERE.get(skipped.reason)) is not None:
             kind, remedy = words
@@ -189,8 +186,8 @@ def _cannot(name: str, reason: Reason, detail: str) -> str:
 
 
 def _require_consistent(codebase: Codebase) -> None:
-    """Raises `ValueError` if no parser would return this answer. For example, the answer may contain unknown files, or
-    ids that do not match their parts."""
+    """Raises `ValueError` for an answer that no parser would return, for example with unknown files or inconsistent
+    ids."""
     paths, seen, identity = set(codebase.files), set[str](), codebase.repository.id
     for module in codebase.modules:
         if module.path not in paths or module.path in seen or not module.symbols or is_tangled(module):

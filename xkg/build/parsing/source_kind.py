@@ -1,4 +1,4 @@
-"""Determines the file type of a paper's source from arXiv, and whether the source contains a paper."""
+"""Determines the file type of a paper's arXiv source, and whether it contains a paper."""
 
 import re
 
@@ -13,15 +13,15 @@ _NOTICE = 2000  # the maximum number of characters in a withdrawal notice
 
 
 class SourceKind(Value):
-    """Describes the kind of a paper's source. `suffix` is the suffix for the source's file name, or None if the source
-    is not readable. `withdrawn` is True for a withdrawal notice."""
+    """The kind of a paper's source. `suffix` is its file suffix, or None if the source is not readable. `withdrawn` is
+    True for a withdrawal notice."""
 
     suffix: str | None
     withdrawn: bool = False
 
 
 def source_kind(source: PaperOnDisk) -> SourceKind:
-    """Determines the kind of a source. Raises the same errors as `unpack`."""
+    """Returns a source's kind. Raises the same errors as `unpack`."""
     if b"%PDF-" in source.head:
         return SourceKind(suffix=".pdf")
     if is_archive(source.head):

@@ -1,6 +1,5 @@
-"""Contains the confined worker's tasks for `xkg.build.parsing.parsers`, which parse papers and repositories.
-
-Imports every parser that the tasks may need before the first call, because nothing can be imported afterwards."""
+"""The sandboxed worker's tasks for `xkg.build.parsing.parsers`, which parse papers and repositories. Imports all
+parsers before the first call, because nothing can be imported afterwards."""
 
 import encodings
 import importlib
@@ -31,8 +30,8 @@ def _source_kind(call: Call) -> bytes:
 
 
 def _repository(call: Call) -> bytes:
-    """Returns the codebase without its modules and without data that the parent process already has. The modules are
-    sent separately."""
+    """Returns the codebase without data that the parent process already has, and without its modules, which are sent
+    separately."""
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         return iter(list(call.read(paths))) if paths else iter(())
@@ -40,7 +39,7 @@ def _repository(call: Call) -> bytes:
     files = tuple(File(path, kind, size) for path, kind, size in call.payload["files"])
     checkout = Checkout(Repository.model_validate(call.payload["repository"]), files, (), read)
     codebase = parse_repository(checkout, call.mark, call.payload["without"])
-    call.mark("")  # no file is responsible for errors during serialization
+    call.mark("")  # no single file is to blame for serialization errors
     for module in codebase.modules:
         call.part(dumped(module))
     return dumped(codebase.model_copy(update={"modules": (), "files": ()}))
@@ -54,8 +53,7 @@ TASKS: Mapping[str, Callable[[Call], bytes]] = {
 
 
 def _import_encodings() -> None:
-    """Imports every encoding that a file may declare. Otherwise, Python would import an encoding when it is first
-    used."""
+    """Imports every encoding that a file may declare, because Python would otherwise import each on first use."""
     for module in pkgutil.iter_modules(encodings.__path__):
         if module.name not in ("mbcs", "oem"):  # these encodings exist only on Windows
             importlib.import_module(f"encodings.{module.name}")

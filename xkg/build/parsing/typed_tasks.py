@@ -1,4 +1,4 @@
-"""Supports functions in the confined process that receive their arguments and return their answers as JSON."""
+"""Supports functions in the sandboxed process that take arguments and return answers as JSON."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ def arguments(given: Mapping[str, object]) -> Any:
 
 
 def answer_of(function: Callable[..., T], answer: bytes) -> T:
-    """Returns a function's return value. Raises `ValueError` if the function could not have returned these bytes."""
+    """Decodes a function's return value. Raises `ValueError` if it could not have returned these bytes."""
     return cast(T, _returned(function).validate_json(answer))
 
 

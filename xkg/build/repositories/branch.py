@@ -1,8 +1,8 @@
 """Adds a branch with new commits to the user's repository.
 
 Git itself never runs in the user's repository, so the user's hooks, filters and configuration have no effect. Instead,
-git creates a pack in a separate directory. Then the pack and a reference are added to the user's repository as
-files."""
+git creates a pack in a separate directory, and the pack and a reference are then copied into the repository as files.
+"""
 
 import contextlib
 import os
@@ -24,8 +24,8 @@ class TreeFile(NamedTuple):
 
 
 class NewCommit(NamedTuple):
-    """Represents a commit to add. `changes` maps paths to contents, or to None for a deleted file. `when` is in seconds
-    since 1970."""
+    """A commit to add. `changes` maps paths to contents, or to None for a deleted file. `when` is in seconds since
+    1970."""
 
     changes: Mapping[str, TreeFile | None]
     message: str
@@ -69,10 +69,10 @@ def _commits(
 
 def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> str:
     """Adds a branch with these commits to the user's repository in `folder`, and returns the last new commit. The
-    branch starts at the commit `base`. Does not change the working copy, the index and other references.
+    branch starts at the commit `base`. Leaves the working copy, the index and other references unchanged.
 
     Raises `InputError` if the folder is not a git repository or the commit does not exist. Also raises it if a branch
-    with this name has different commits, or if only git can write the format of the references."""
+    of this name has different commits, or if only git can write the reference format."""
     directory = git_directory.find(folder.resolve())
     if directory is None:
         raise InputError(f"{folder} is not a git repository; use the patch instead")

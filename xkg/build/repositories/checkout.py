@@ -1,10 +1,9 @@
 """Reads a git URL, a git directory or a plain folder as a `Checkout`.
 
-Never checks out any files. Files are read from git's object database, or from a folder without following links. ¶ For a
-folder with `@commit`, the specified commit is read. For a git work tree without `@commit`, the HEAD commit is read if
-all tracked files are unmodified and no unignored file was added. Otherwise, the tracked and unignored files in the work
-tree are read, because the caller sees these files. Files from the work tree are identified by their content. For a
-folder without `.git`, the folder's files are read and identified by their content."""
+Never checks out any files. Reads files from git's object database, or from a folder without following links. ¶ For a
+folder with `@commit`, reads that commit. For a clean git work tree without `@commit`, reads HEAD. For any other work
+tree, reads the tracked and unignored files, because these are what the caller sees. For a folder without `.git`, reads
+all files. Files from a folder are identified by their content."""
 
 import hashlib
 import os
@@ -36,8 +35,7 @@ _NOT_WALKED = {".git", ".hg", ".svn", "__pycache__"}
 
 
 class File(NamedTuple):
-    """Represents a path in a checkout. `size` is None if the content is unavailable, for example because the object is
-    missing."""
+    """A path in a checkout. `size` is None if the content is unavailable, for example because the object is missing."""
 
     path: str
     kind: Literal["file", "link", "submodule"]
@@ -46,13 +44,12 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkout:
-    """Represents a repository at one commit, or the current files in a folder. `notes` describes for the user which
-    files were read.
+    """A repository at one commit, or the current files in a folder. `notes` tells the user which files were read.
 
     `committed` is the date of the commit (YYYY-MM-DD), and `written` is the date of the last change to the repository's
     Python files. Both dates are None for a folder's current files. `read` yields (path, bytes) in the requested order.
-    For a file that is unknown, unreadable or larger than `most`, it yields None instead of the bytes. `most` is at most
-    `LARGEST_BYTES`."""
+    The bytes are None for a file that is unknown, unreadable or larger than `most`. `most` is at most `LARGEST_BYTES`.
+    """
 
     repository: Repository
     files: tuple[File, ...]
@@ -76,10 +73,10 @@ def fetch_repository(
     git directory, optionally followed by `@commit`. The commit may be a full or abbreviated commit id, a branch or a
     tag. The default is HEAD.
 
-    A shallow clone for each URL and commit is stored as a bare repository under `cache` and reused. The clone omits
-    files that are larger than `largest` bytes. Local folders are read in place. The `.git` of a local folder must not
-    point outside `roots`, unless `roots` is None. Raises `InputError` with a one-line message if the repository does
-    not exist, is not reachable, is empty, or does not contain the commit."""
+    For each URL and commit, a shallow bare clone without files larger than `largest` bytes is kept under `cache` and
+    reused. Local folders are read in place. The `.git` of a local folder must not point outside `roots`, unless `roots`
+    is None. Raises `InputError` with a one-line message if the repository does not exist, is unreachable or empty, or
+    lacks the commit."""
     spec = spec.strip()
     if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
         raise InputError(f"{spec!r} is not a repository; pass an https URL, a folder or a git directory")
@@ -120,10 +117,9 @@ def fetched(repository: Repository, cache: Path) -> Checkout | None:
 
 
 def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
-    """Returns the current files in a folder. In a git work tree, these are the tracked and unignored files. In any
-    other folder, these are all files. The id is `local:<name>`, because contents are read only on request. `commit` is
-    None. A git directory, or a clone that was never checked out, has no current files. For these, the HEAD commit is
-    read. `roots` has the same meaning as in `fetch_repository`.
+    """Returns the current files in a folder: the tracked and unignored files in a git work tree, or else all files. The
+    id is `local:<name>`, because contents are read only on request. `commit` is None. For a git directory or a clone
+    that was never checked out, reads the HEAD commit instead. `roots` has the same meaning as in `fetch_repository`.
 
     Raises `InputError` if the folder does not exist, is a file, or is empty."""
     if not folder.is_dir():
@@ -139,7 +135,7 @@ def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
     if directory is not None:
         try:
             names = _unignored(directory, path)
-        except InputError:  # git is missing or the repository is broken, but the folder's files can still be read
+        except InputError:  # without git or with a broken repository, the folder's files can still be read
             names = None
         if names == [] and directory.commit("HEAD"):
             return _read_local(path, None, str(folder), roots)
@@ -184,8 +180,8 @@ def _fetch_url(spec: str, cache: Path, largest: int) -> Checkout:
 
 
 def _with_branch(address: RepositoryAddress) -> RepositoryAddress:
-    """Completes the branch name in the address of a page. The parsed reference stops at the first slash, but branch
-    names may contain slashes."""
+    """Completes the branch name in a page address, because the parsed reference stops at the first slash and branch
+    names may contain more."""
     words = unquote(address.within).split("/")
     for count in range(min(len(words), _MOST_SLASHES) + 1):
         reference = "/".join([address.reference, *words[:count]])
@@ -252,7 +248,7 @@ def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
 
 
 def _name(path: Path) -> str:
-    """Returns a folder's name. If the folder is called `.git` or `repo`, returns the name of its parent folder."""
+    """Returns a folder's name, or its parent's if the folder is called `.git` or `repo`."""
     while path.name in (".git", "repo") and path.parent != path:
         path = path.parent
     return slug(re.sub(r"\.git$", "", path.name))
@@ -275,7 +271,7 @@ def _commit(directory: GitDirectory, name: str) -> git.Commit | None:
 
 
 def _origin(directory: GitDirectory) -> str:
-    """Returns the https address of the remote that a folder was cloned from. Returns '' if the address is unknown."""
+    """Returns the https address of the remote that a folder was cloned from, or '' if it is unknown."""
     address = repository_address(directory.origin)
     known = address is not None and (address.is_of_forge or directory.origin.lower().startswith("https:"))
     return address.url if address is not None and known else ""
@@ -288,8 +284,8 @@ def _unignored(directory: GitDirectory, path: Path) -> list[str]:
 
 
 def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str]) -> bool:
-    """Returns whether the work tree matches the commit. Git is not used, because it would run the filters and monitors
-    from the repository's configuration."""
+    """Returns whether the work tree matches the commit. Does not use git, which would run the filters and monitors in
+    the repository's configuration."""
     blobs = {e.path: e for e in tracked if e.mode.startswith("100")}
     if {os.fsencode(n).decode("utf-8", "replace") for n in listed} - {e.path for e in tracked}:
         return False
@@ -305,7 +301,7 @@ def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str
 
 
 def blob_id(content: bytes, like: str = "") -> str:
-    """Returns git's object id for the content of a file. The id is of the same kind as the id `like`."""
+    """Returns git's object id for a file's content, with the same hash algorithm as the id `like`."""
     digest = hashlib.sha256 if len(like) == 64 else hashlib.sha1
     return digest(b"blob %d\0" % len(content) + content).hexdigest()
 
@@ -362,8 +358,8 @@ def _as_it_lies(
     *,
     named: bool = True,
 ) -> Checkout:
-    """Returns a folder's files. If `named` is True, identifies the files by a hash over paths, kinds and contents. For
-    files that are too large to read, hashes the size instead of the content."""
+    """Returns a folder's files. If `named` is True, identifies the files by a hash over paths, kinds and contents.
+    Files that are too large to read contribute their size instead of their content."""
     files, real = [], {}
     digest = hashlib.sha256()
     outside = {f for f in {Path(raw).parent for raw in names} if not (path / f).resolve().is_relative_to(path)}
@@ -397,7 +393,7 @@ def _as_it_lies(
 
 
 def _empty_submodules(stated: Path, names: Sequence[str]) -> Iterator[str]:
-    """Yields the folders listed in `.gitmodules` that contain no files, as in a copy without submodules."""
+    """Yields the folders listed in `.gitmodules` that are empty, as in a copy without submodules."""
     for match in _SUBMODULE.finditer((read_small(stated, MAX_READ_BYTES) or b"").decode("utf-8", "replace")):
         folder = match[1].strip().strip("/")
         if folder and not any(name.startswith(f"{folder}/") for name in names):

@@ -1,5 +1,5 @@
-"""Caches shallow clones of remote repositories. Clones each commit only once, even if the repository's address is
-spelled differently."""
+"""Caches shallow clones of remote repositories. Clones each commit only once, even if the address is spelled
+differently."""
 
 import contextlib
 import hashlib
@@ -16,7 +16,7 @@ from xkg.model import slug
 from xkg.text.address import repository_address
 
 MAX_READ_BYTES = 2_000_000  # larger files are listed during a build, but never read
-LARGEST_BYTES = 50 << 20  # the limit for data files in a repository whose code is run
+LARGEST_BYTES = 50 << 20  # the limit for data files in repositories whose code is run
 
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
@@ -60,7 +60,7 @@ def remote_commit(url: str, reference: str | None) -> str | None:
     requested = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
     with _reaching(url, "reached"):
         ids = git.list_remote(url, requested)
-    for name in reversed(requested):  # prefers the commit that an annotated tag points to over the tag itself
+    for name in reversed(requested):  # prefer the commit behind an annotated tag to the tag itself
         if name in ids:
             return ids[name]
     if reference is None:

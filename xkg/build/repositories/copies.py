@@ -1,8 +1,6 @@
 """Detects whether one repository is a copy of another. A copy is a fork, a mirror, or a folder with the same files
-under another name.
-
-A copy has the same first commit, or mostly the same files, byte for byte. A copy without history is not detected if
-every file was changed."""
+under another name. It shares the first commit or has mostly the same files, byte for byte. A copy without history goes
+undetected if every file was changed."""
 
 import re
 from collections.abc import Iterator
@@ -25,8 +23,7 @@ _PROSE = re.compile(r"(?i)\.(?:md|rst|txt|png|jpe?g|gif|svg|pdf)$")
 
 class RepositoryFingerprint(Value):
     """Identifies the content of a repository. `roots` contains first commits, and is empty if the history is unknown.
-    `files` contains the git object ids of file contents, except for short files and files that many repositories
-    share."""
+    `files` contains git object ids of file contents, except for short files and files common to many repositories."""
 
     roots: frozenset[str] = frozenset()
     files: frozenset[str] = frozenset()
@@ -54,7 +51,7 @@ def _ids(checkout: Checkout, paths: list[str]) -> Iterator[str]:
 
 
 def first_commits(url: str) -> frozenset[str]:
-    """Returns the first commits in the repository at an https address. Returns an empty set if the history cannot be
+    """Returns the first commits in the repository at an https address, or an empty set if the history cannot be
     read."""
     try:
         return git.root_commits(url) if url.startswith("https://") else frozenset()
@@ -63,7 +60,7 @@ def first_commits(url: str) -> frozenset[str]:
 
 
 def copied(first: RepositoryFingerprint, second: RepositoryFingerprint) -> str | None:
-    """Returns the evidence that one repository is a copy of the other, or None if there is no evidence."""
+    """Returns the evidence that one repository is a copy of the other, or None."""
     if shared := first.roots & second.roots:
         return f"both start with commit {min(shared)[:12]}"
     least = min(len(first.files), len(second.files))

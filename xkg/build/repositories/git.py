@@ -1,14 +1,13 @@
 """Runs git on untrusted repositories.
 
-Git executes commands from a repository's files, so git never sees these files. Instead, git works in a separate git
-directory. This directory is empty except for links to the untrusted packs and loose objects, or a copy of an index. Git
-does not see the untrusted configuration, hooks, attributes, alternates or references. `git_directory` reads the parts
-that git needs.
+Git executes commands from a repository's files, so it never sees them. Instead, it works in a separate git directory
+that contains only links to the untrusted packs and loose objects, or a copy of an index. It does not see the untrusted
+configuration, hooks, attributes, alternates or references, of which `git_directory` reads what is needed.
 
-Git is confined like untrusted code (`sandbox.isolation.programs`). Git receives none of xkg's environment variables.
-Git has no write access, and no network access except for fetches. Time, memory and output are limited. If root starts
-git, git runs as nobody. A fetch can reach only the host in its address, so redirects to other hosts fail. Only the
-fetched packs are kept."""
+Git is sandboxed like untrusted code (`sandbox.isolation.programs`), with none of xkg's environment variables, no write
+access, and no network access except for fetches. Time, memory and output are limited. If started by root, git runs as
+nobody. A fetch can reach only the host in its address, so redirects to other hosts fail. Only the fetched packs are
+kept."""
 
 import contextlib
 import errno
@@ -31,7 +30,7 @@ from xkg.text.address import address
 _BUSY_WAITS = (0.2, 1.0, 3.0)
 _LOCAL = Limits(seconds=120, memory_mb=2048, disk_mb=256)
 _NETWORK = Limits(seconds=900, memory_mb=2048, disk_mb=4096)
-_FULL = 0.9  # a fraction of the limit, because git may have had more output to write
+_FULL = 0.9  # a fraction of the limit, because git may have had more to write
 _BATCH_BYTES, _BATCH_OBJECTS = 64 << 20, 5000
 _MOST_DAMAGED = 50
 _MAX_INDEX, _MAX_EXCLUDE = 256 << 20, 1 << 20
@@ -82,8 +81,7 @@ _PLAIN = {
 
 
 class TreeEntry(NamedTuple):
-    """Represents a path in a commit. `size` is None if the object is not a blob, or if it is missing, as in a partial
-    copy."""
+    """A path in a commit. `size` is None if the object is not a blob or is missing, as in a partial copy."""
 
     path: str
     mode: str
@@ -92,7 +90,7 @@ class TreeEntry(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """Represents a commit in a git repository. `day` (YYYY-MM-DD) is the committer's local date, or None if the date is
+    """A commit in a git repository. `day` (YYYY-MM-DD) is the committer's local date, or None if the date is
     invalid."""
 
     oid: str
@@ -112,8 +110,8 @@ class TooLargeError(GitError):
 
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:
-    """Returns the commit for an object id, which may be abbreviated or belong to a tag. Returns None if there is no
-    such commit. Raises `GitError` if git was stopped."""
+    """Returns the commit for an object id, which may be abbreviated or belong to a tag, or None if there is none.
+    Raises `GitError` if git was stopped."""
     return _shown(
         read_from(directory, ["log", "--no-walk", "--format=%H %cs", "--end-of-options", f"{name}^{{commit}}"])
     )
@@ -150,8 +148,8 @@ def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
 
 
 def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Iterator[bytes | None]:
-    """Yields the content of each blob in order. Yields None for blobs that are missing or damaged, and for all blobs
-    after too many damaged ones. Raises `GitError`."""
+    """Yields the content of each blob in order, or None for missing or damaged blobs and for all blobs after too many
+    damaged ones. Raises `GitError`."""
     at = damaged = 0
     while at < len(entries) and damaged < _MOST_DAMAGED:
         batch = _batch(entries, at)
@@ -190,8 +188,8 @@ def list_remote(url: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
-    """Creates `target`, a bare repository, from one commit at an https address. If `commit` is None, or if the server
-    refuses to send a single commit, fetches all branches and tags. Omits files of more than `largest` bytes, and keeps
+    """Creates `target`, a bare repository, from one commit at an https address. Fetches all branches and tags if
+    `commit` is None or the server refuses to send a single commit. Omits files of more than `largest` bytes, and keeps
     only the packs from the server. Raises `GitError`, including `TooLargeError`."""
     base = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", f"--filter=blob:limit={largest}"]
     everything = ["--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
@@ -218,8 +216,8 @@ def _bytes_in(folder: Path) -> int:
 
 
 def root_commits(url: str) -> frozenset[str]:
-    """Returns the commits without a parent in the history of HEAD at an https address. Fetches only commits if the
-    server supports this. Raises `GitError`."""
+    """Returns the root commits in the history of HEAD at an https address. Fetches only commits if the server supports
+    it. Raises `GitError`."""
     with own_directory() as own:
         lend(own)
         fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--filter=tree:0"]
@@ -236,8 +234,8 @@ def _take_over(own: Path, target: Path, *, sha256: bool) -> None:
 
 
 def take_packs(own: Path, target: Path) -> None:
-    """Moves packs into the folder `target`. Moves each pack before its index. `own` is a directory from `own_directory`
-    in which git created the packs."""
+    """Moves packs into the folder `target`, each before its index. `own` is a directory from `own_directory` in which
+    git created the packs."""
     target.mkdir(parents=True, exist_ok=True)
     with os.scandir(own / "objects" / "pack") as entries:
         packs = [entry for entry in entries if re.fullmatch(r"pack-[0-9a-f]{40,64}\.(pack|idx|rev)", entry.name)]
@@ -332,7 +330,7 @@ def _never_began(ran: ProgramResult) -> bool:
 
 
 def _open(own: Path) -> None:
-    """Makes the directory readable by other users, regardless of the process's umask."""
+    """Makes the directory readable by other users, whatever the umask."""
     for at, _, names in os.walk(own):
         Path(at).chmod(0o755)
         for name in names:
@@ -357,7 +355,7 @@ def succeeded(ran: ProgramResult) -> bytes:
 
 
 def _program() -> tuple[str, tuple[Path, ...]]:
-    """Returns the path of the git program. Unless it is the system's git, also returns the program's folder."""
+    """Returns the path of git and, unless it is the system's git, its folder."""
     path = shutil.which("git")
     if path is None:
         raise InputError("git is not installed; install it, or pass a plain folder")
@@ -415,8 +413,7 @@ def _blobs(ran: ProgramResult) -> Iterator[bytes | None]:
 
 
 def _excluded(directory: GitDirectory) -> bytes:
-    """Returns additional ignore patterns. The user's own list comes first, followed by the repository's list.
-    `.gitignore` files are not included."""
+    """Returns ignore patterns from outside `.gitignore` files: the user's own list, then the repository's."""
     home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     own = read_small(home / "git" / "ignore", _MAX_EXCLUDE) or b""
     info = directory.common / "info"

@@ -1,13 +1,12 @@
-"""Reads a folder's `.git` without git. Finds the directories that it points to, and decides whether they may be read.
+"""Reads a folder's `.git` without git. Finds the directories that it points to and decides whether they may be read.
 
 Reads only the origin's address, the hash algorithm and `core.worktree` from an untrusted configuration. Resolves `.git`
 files, `commondir`, alternates and links, and then checks the resolved path.
 
 A git directory elsewhere (for a linked work tree, a submodule or `--separate-git-dir`) is read only if it points back
 to the folder, because git writes references in both directions. An attacker can add a `.git` that points to a
-repository on this machine, but cannot write into that repository. A link that leads out of a git directory is never
-followed. Alternates (`clone --shared`) are followed even though they do not point back. If `roots` is given, alternates
-must also be under one of the roots.
+repository on this machine, but cannot write into that repository. Links out of a git directory are never followed.
+Alternates (`clone --shared`) are, even though they do not point back, but must be under one of the `roots` if given.
 
 A bare repository inside another work tree is treated as data, not as a repository."""
 
@@ -32,9 +31,8 @@ _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]
 
 @dataclass(frozen=True)
 class GitDirectory:
-    """Represents a git directory. `folder` contains HEAD and the index, and `common` contains everything else. These
-    two folders differ only for a linked work tree. `objects` contains the object directories, starting with the
-    repository's own."""
+    """A git directory. `folder` contains HEAD and the index, and `common` contains everything else. The two differ only
+    for a linked work tree. `objects` contains the object directories, starting with the repository's own."""
 
     folder: Path
     common: Path
@@ -47,12 +45,11 @@ class GitDirectory:
 
     @property
     def origin(self) -> str:
-        """Returns the address that the repository was cloned from, or "" if no address is recorded."""
+        """Returns the address that the repository was cloned from, or "" if none is recorded."""
         return self.settings.get("remote.origin.url", "")
 
     def commit(self, name: str) -> str | None:
-        """Returns the object id of a branch, tag or other reference, which is resolved as in git. Returns None if there
-        is no such reference."""
+        """Returns the object id of a branch, tag or other reference, resolved as in git, or None if there is none."""
         if _OID.fullmatch(name):
             return name
         if ".." in name:
@@ -91,8 +88,8 @@ class GitDirectory:
 
 
 def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None:
-    """Returns the git directory of a resolved folder, or None if the folder has no git directory that may be read. If
-    `roots` is given, all directories that the git directory points to must be under one of the roots."""
+    """Returns the readable git directory of a resolved folder, or None. If `roots` is given, all directories that it
+    points to must be under one of them."""
     entry = path / ".git"
     if os.path.lexists(entry):
         folder = _target(entry)
@@ -114,8 +111,7 @@ def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None
 
 
 def ours(folder: Path) -> GitDirectory:
-    """Returns a bare repository that `xkg.build.repositories.git.fetch` created. The repository may be in any
-    location."""
+    """Returns a bare repository created by `xkg.build.repositories.git.fetch`, in any location."""
     return GitDirectory(folder, folder, (folder / "objects",), _settings(folder))
 
 
@@ -125,8 +121,8 @@ def is_bare_data(path: Path) -> bool:
 
 
 def read_small(path: Path, most: int) -> bytes | None:
-    """Returns the content of a regular file of at most `most` bytes. Returns None for everything else, including links.
-    Never blocks."""
+    """Returns the content of a regular file of at most `most` bytes, or None for anything else, including links. Never
+    blocks."""
     try:
         return read_regular(path, most, links=False)
     except OSError:
@@ -134,9 +130,9 @@ def read_small(path: Path, most: int) -> bytes | None:
 
 
 def link_objects(source: Path, target: Path) -> None:
-    """Fills the object directory `target` with links to the packs and loose objects in `source`. Omits alternates,
-    links, pipes and anything else that git could execute or block on. Raises `InputError` if there are too many
-    files."""
+    """Fills the object directory `target` with links to the packs and loose objects in `source`. Leaves out alternates,
+    links, pipes and anything else that git could execute or block on. Raises `InputError` if there are too many files.
+    """
     (target / "pack").mkdir(parents=True)
     seen = 0
     for name in _entries(source):
@@ -181,8 +177,8 @@ def _target(entry: Path) -> Path | None:
 
 
 def _common(folder: Path) -> Path | None:
-    """Returns the directory with a git directory's refs and objects. Uses a `commondir` file only in a place where git
-    itself would create it."""
+    """Returns the directory with a git directory's refs and objects. Uses a `commondir` file only where git itself
+    would create it."""
     if not os.path.lexists(folder / "commondir"):
         return folder
     text = read_small(folder / "commondir", _MAX_POINTER)
@@ -212,8 +208,7 @@ def _looks_bare(path: Path) -> bool:
 
 
 def _in_work_tree(path: Path) -> bool:
-    """Returns whether a folder is inside a work tree. A folder is inside a work tree if a parent folder has a `.git`
-    that does not contain the folder."""
+    """Returns whether a folder is inside a work tree: a parent folder has a `.git` that does not contain it."""
     return any(os.path.lexists(parent / ".git") and not path.is_relative_to(parent / ".git") for parent in path.parents)
 
 

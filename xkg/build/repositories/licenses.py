@@ -10,7 +10,7 @@ UNKNOWN = "NOASSERTION"
 _HEADER = 4000
 """The number of characters at the start of a file that are treated as its header."""
 
-# The order matters. A licence that quotes another licence must come before the quoted licence.
+# The order matters. A licence that quotes another must come before the quoted one.
 _EVIDENT: tuple[tuple[str, str], ...] = (
     (r"attribution-noncommercial-sharealike 4\.0", "CC-BY-NC-SA-4.0"),
     (r"attribution-noncommercial-noderivatives 4\.0", "CC-BY-NC-ND-4.0"),
@@ -35,22 +35,21 @@ _EVIDENT: tuple[tuple[str, str], ...] = (
 
 
 def spdx(text: str) -> str:
-    """Returns the SPDX identifier (https://spdx.org/licenses) of a licence text. Returns `NOASSERTION` if the licence
-    is unclear."""
+    """Returns the SPDX identifier (https://spdx.org/licenses) of a licence text, or `NOASSERTION` if it is unclear."""
     if tag := _tag(text):
         return tag
     words = " ".join(re.sub(r"[^\w.,/+-]+", " ", text).lower().split())
     matches = [(m.start(), name) for pattern, name in _EVIDENT if (m := re.search(pattern, words))]
-    # The licence that appears first applies. Licences that appear later are only compared, quoted or bundled.
+    # The first licence applies; later ones are only compared, quoted or bundled.
     return min(matches, default=(0, UNKNOWN), key=lambda pair: pair[0])[1]
 
 
 def file_licenses(
     license_id: str | None, folders: Mapping[str, str], files: Iterable[tuple[str, str]]
 ) -> dict[str, str]:
-    """Returns the licences of `files` (path and text) that differ from the repository's licence, keyed by path. The
-    licence comes from the SPDX tag in a file's header. If there is no tag, it comes from the nearest parent folder in
-    `folders`, which maps folders with a licence file to their licence."""
+    """Returns the licences of `files` (path and text) that differ from the repository's licence, keyed by path. Uses
+    the SPDX tag in a file's header or else the nearest parent in `folders`, which maps folders with a licence file to
+    their licence."""
     found = {}
     for path, text in files:
         parents = [path[:end] for end, character in enumerate(path) if character == "/"]

@@ -1,4 +1,4 @@
-"""Compares the computations in two programs statement by statement. The comparison shows how much of an implementation
-comes from its source lines.
+"""Compares the computations in two programs statement by statement, to show how much of an implementation comes from
+its source lines.
 
 May import: any layer below `build`."""

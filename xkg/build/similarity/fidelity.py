@@ -1,4 +1,4 @@
-"""Measures how much of an implementation occurs in its source lines. Compares the code without running it."""
+"""Measures how much of an implementation occurs in its source lines, without running any code."""
 
 from collections import Counter
 from collections.abc import Iterator, Set
@@ -11,8 +11,7 @@ _CANDIDATES = 6
 
 
 class Unmatched(NamedTuple):
-    """Represents a statement without a counterpart. `line` is its 1-based line, and `text` is its text on a single
-    line."""
+    """A statement without a counterpart. `line` is its 1-based line, and `text` is its text on a single line."""
 
     line: int
     text: str
@@ -20,12 +19,12 @@ class Unmatched(NamedTuple):
 
 class Scope(NamedTuple):
     """Selects the code to compare. Compares the statements of the implementation that begin on these `lines` with the
-    first `excerpt_lines` lines of the excerpt. All other code is used only to find the names of the programs' own
+    first `excerpt_lines` lines of the excerpt. All other code serves only to find the names of the programs' own
     functions.
 
-    Statements on a line in `calls` only call a component. Such a call needs no counterpart, because the source contains
-    the component's statements instead. Lines in `by_definition` were written from a definition, because the source
-    contains nothing similar."""
+    Statements on lines in `calls` only call a component and need no counterpart, because the source contains the
+    component's statements instead. Lines in `by_definition` were written from a definition, because the source has
+    nothing similar."""
 
     lines: Set[int]
     excerpt_lines: int
@@ -34,8 +33,8 @@ class Scope(NamedTuple):
 
 
 def share(implementation: str, excerpt: str, scope: Scope | None = None) -> float:
-    """Returns the fraction (0 to 1) of the implementation's statements that have a counterpart in the excerpt.
-    Statements are weighted by their number of operations. If `scope` is given, only statements in `scope` count.
+    """Returns the fraction (0 to 1) of the implementation's statements with a counterpart in the excerpt, weighted by
+    their number of operations. If `scope` is given, only statements in `scope` count.
 
     A counterpart is a statement that has most of the same operations, possibly together with its neighbours. Each
     operation in the excerpt is matched only once. Returns 1 if the implementation only calls components. Returns 0 if
@@ -50,9 +49,8 @@ def share(implementation: str, excerpt: str, scope: Scope | None = None) -> floa
 
 
 def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> float:
-    """Returns the fraction (0 to 1) of the statements that were written from a definition. These statements count in
-    `share`, have no counterpart and are on lines in `scope.by_definition`. Returns 0 if no other statement has a
-    counterpart."""
+    """Returns the fraction (0 to 1) of statements written from a definition: those that count in `share`, have no
+    counterpart and are on lines in `scope.by_definition`. Returns 0 if no other statement has a counterpart."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     if all(own[i].line in scope.by_definition for i in matched):
@@ -63,8 +61,8 @@ def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> fl
 
 
 def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> list[Unmatched]:
-    """Returns the implementation's statements that have no counterpart in the excerpt, in order. If `scope` is given,
-    returns only statements in `scope`."""
+    """Returns the implementation's statements without a counterpart in the excerpt, in order, limited to `scope` if it
+    is given."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = scope.calls if scope is not None else ()
@@ -72,8 +70,8 @@ def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> 
 
 
 def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:
-    """Returns the first `most` statements of the excerpt that have no counterpart in the implementation. If `scope` is
-    given, returns only statements in `scope`. A duplicate of a matched statement does not count as missing."""
+    """Returns the first `most` statements of the excerpt without a counterpart in the implementation, limited to
+    `scope` if it is given. A duplicate of a matched statement does not count as missing."""
     _, reference = _compared(implementation, excerpt, scope)
     matched = _matched(reference, statements(implementation))
     known = [reference[i].features for i in matched]
@@ -90,13 +88,13 @@ def _compared(implementation: str, excerpt: str, scope: Scope | None) -> tuple[l
 
 
 def _contribution(statement: Statement) -> float:
-    """Returns the weight of a statement. The weight grows more slowly than the number of operations."""
+    """Returns the weight of a statement, which grows more slowly than its number of operations."""
     return float(min(statement.weight, 12.0) ** 0.5)
 
 
 def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
-    """Returns the indices of the statements in `own` that have a counterpart in `reference`. Matches the best pairs
-    first. A match uses up the counterpart's features."""
+    """Returns the indices of the statements in `own` with a counterpart in `reference`. Matches the best pairs first,
+    each using up the counterpart's features."""
     unused = [Counter(statement.features) for statement in reference]
     pairs = sorted(
         (

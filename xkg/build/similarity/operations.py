@@ -1,4 +1,4 @@
-"""Labels the operations in expressions. The labels do not depend on the library and the variable names."""
+"""Labels the operations in expressions, independently of the library and the variable names."""
 
 import ast
 from collections import Counter
@@ -50,8 +50,8 @@ def operations(node: ast.AST, own: Collection[str]) -> Counter[str]:
     """Counts the operations in an expression or statement header, keyed by label.
 
     A label starts with `c` for a call and contains the call's last name. `o` is a call to one of the `own` names, which
-    are arbitrary. `n` is any other operation. `p` is an operation together with the operation that computes its
-    operand. `k` is a constant."""
+    are arbitrary. `n` is any other operation. `p` is an operation paired with the one that computes its operand. `k` is
+    a constant."""
     found: Counter[str] = Counter()
     stack: list[tuple[str, ast.AST]] = [("", node)]
     while stack:
@@ -66,7 +66,7 @@ def operations(node: ast.AST, own: Collection[str]) -> Counter[str]:
 
 
 def _split(node: ast.AST, own: Collection[str]) -> tuple[str, list[ast.AST]]:
-    """Returns an operation's label and its operands. The label is empty for a node that computes nothing."""
+    """Returns an operation's label (empty if the node computes nothing) and operands."""
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return f"k{value:.6g}" if abs(value) < _LARGE else "klarge", []

@@ -1,8 +1,8 @@
-"""Represents a program's statements as bags of operations, so that their computations can be compared.
+"""Represents a program's statements as bags of operations for comparison.
 
-Statements that compute the same value share operations. Variable names do not matter, and arguments may be positional
-or keyword arguments. Ignores imports, signatures, annotations, docstrings, input validation, logging, seeds, devices
-and stored parameters."""
+Statements that compute the same value share operations, whatever their variable names and use of keyword arguments.
+Ignores imports, signatures, annotations, docstrings, input validation, logging, seeds, devices and stored parameters.
+"""
 
 import ast
 import re
@@ -23,8 +23,8 @@ _LOG_CALLS = frozenset(
 
 @dataclass
 class Statement:
-    """Represents a statement that computes something, with its first line (1-based), its text and the counts of its
-    operations. For a compound statement, the text contains only the head."""
+    """A statement that computes something, with its first line (1-based), text and operation counts. For a compound
+    statement, the text contains only the head."""
 
     line: int
     text: str
@@ -36,14 +36,14 @@ class Statement:
 
 
 def weight_of(feature: str) -> float:
-    """Returns the weight of an operation. Named calls have the highest weight. Constants, pairs and calls to own names
-    have the lowest."""
+    """Returns the weight of an operation. Named calls weigh most; constants, pairs and calls to own names weigh
+    least."""
     return {"c": 1.5, "n": 1.0, "o": 0.5, "p": 0.5, "k": 0.5}[feature[0]]
 
 
 def statements(source: str) -> list[Statement]:
-    """Returns the statements in a program that compute something, in order. If the source does not parse as a whole,
-    parses it in pieces and skips pieces that are not valid Python. File excerpts often do not parse."""
+    """Returns the statements in a program that compute something, in order. If the source does not parse as a whole, as
+    is common for file excerpts, parses it in chunks and skips invalid ones."""
     results: list[Statement] = []
     for first, tree in _pieces(source):
         _Reader(tree, source.split("\n"), first, results).read()
@@ -54,7 +54,7 @@ def statements(source: str) -> list[Statement]:
 
 
 def _pieces(source: str) -> Iterator[tuple[int, ast.Module]]:
-    """Yields the syntax tree of each piece of the source, paired with the number of lines before that piece."""
+    """Yields the syntax tree of each chunk of the source, paired with the number of lines before it."""
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     whole = parse_ast(source)
     if whole is not None:
@@ -66,8 +66,7 @@ def _pieces(source: str) -> Iterator[tuple[int, ast.Module]]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yields runs of lines that are separated by unindented comments (such as excerpt headings), fences or lines of
-    dots."""
+    """Yields runs of lines separated by unindented comments (such as excerpt headings), fences or lines of dots."""
     start = 0
     for i, line in enumerate(lines):
         if re.match(r"#|```|\s*(?:…|\.\.\.)\s*$", line):
@@ -117,7 +116,7 @@ class _Reader:
         self._lines = lines
         self._before = before
         self._statements = results
-        # The names that the program itself defines are arbitrary.
+        # names defined by the program itself are arbitrary
         self._own = set[str]()
         for node in ast.walk(tree):
             if isinstance(node, Function | ast.ClassDef):
@@ -170,8 +169,7 @@ class _Reader:
         for part in parts:
             found += operations(part, self._own) if part is not None else Counter()
         if not any(name[0] in "cn" for name in found):
-            # A loop over a plain variable is not specific enough to compare. Neither is a call to one of the program's
-            # own functions.
+            # Too unspecific to compare: a loop over a plain variable, or a call to one of the program's own functions.
             return
         found += Counter([head] if head else [])
         line = self._before + node.lineno

@@ -1,6 +1,6 @@
-"""Selects the class members that a slice needs. A slice needs the requested members, everything that they reach, the
-constructors, and the members that set attributes read by any of these. All other members are replaced with comments
-that contain their signatures."""
+"""Selects the class members that a slice needs: the requested members, everything that they reach, the constructors,
+and the members that set attributes read by any of these. All other members are replaced with comments showing their
+signatures."""
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ _LONGEST = 160
 
 @dataclass(frozen=True)
 class Gap:
-    """Contains lines `first` to `last` of a file that are omitted, and the text that replaces them."""
+    """The omitted lines `first` to `last` of a file, and the replacement text."""
 
     first: int
     last: int
@@ -25,9 +25,9 @@ class Gap:
 
 @dataclass
 class Mentions:
-    """Lists the attributes that code reads or changes. `own` contains attributes of the object itself (`self.a`), and
-    `other` contains attributes of other objects. `escapes` is True if the object itself is passed on. `dynamic` is True
-    if an attribute's name is computed."""
+    """The attributes that code reads or changes. `own` contains attributes of the object itself (`self.a`), and `other`
+    contains attributes of other objects. `escapes` is True if the object itself is passed on. `dynamic` is True if an
+    attribute's name is computed."""
 
     own: set[str] = field(default_factory=set)
     other: set[str] = field(default_factory=set)
@@ -70,10 +70,10 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
 
 
 class ClassParts:
-    """Contains the part of a top-level class that is kept. If `whole` is True, the whole class is kept. Otherwise, only
-    the members in `roots` and everything that they reach are kept, except other members in `ready`.
+    """The retained part of a top-level class. Keeps the whole class if `whole` is True, or else only the members in
+    `roots` and everything that they reach, except members in `ready`.
 
-    `gaps` contains the omitted lines, in order. `mentions` contains the attributes that the kept part mentions."""
+    `gaps` contains the omitted lines, in order. `mentions` contains the attributes mentioned in the kept part."""
 
     def __init__(
         self,
@@ -101,8 +101,8 @@ class ClassParts:
                 self._storing.setdefault(name, []).append(member)
 
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
-        """Keeps everything that is reached through the mentioned attributes. `own` contains attributes of objects of
-        the slice's classes, and `other` contains attributes of any object. Returns whether the kept part has grown."""
+        """Keeps everything reached through the mentioned attributes. `own` contains attributes of objects of the
+        slice's classes, and `other` contains attributes of any object. Returns whether the kept part has grown."""
         before = self.retained_lines
         kept = None if self.whole else self._reached(own, other)
         if kept is None:
@@ -127,7 +127,7 @@ class ClassParts:
         return not any(gap.first <= line <= gap.last for gap in self.gaps)
 
     def sets_up(self, line: int) -> bool:
-        """Returns whether a line only sets up the kept methods. Such a line is in a constructor that is not a root."""
+        """Returns whether a line only sets up the kept methods, in a constructor that is not a root."""
         constructors = [m for m in self._members if _is_constructor(m) and m not in self.roots]
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
 
@@ -137,8 +137,7 @@ class ClassParts:
         return frozenset(id(n) for base in self.node.bases for n in ast.walk(base) if isinstance(n, ast.Name))
 
     def _reached(self, own: Collection[str], other: Collection[str]) -> set[ast.stmt] | None:
-        """Returns the members to keep. Returns None if a member accesses attributes by names that are computed at run
-        time."""
+        """Returns the members to keep, or None if a member accesses attributes by names computed at run time."""
         found, kept, done = Mentions(set(own), set(other)), set[ast.stmt](), set[str]()
         waiting = [
             member
@@ -167,8 +166,7 @@ class ClassParts:
         return self._found[member]
 
     def _selves(self, member: ast.stmt) -> frozenset[str]:
-        """Returns the names that refer to the object in a member. The names are a method's first parameter and the
-        class."""
+        """Returns the names that refer to the object in a member: a method's first parameter and the class."""
         own = {self.node.name}
         if isinstance(member, Function):
             marks = {getattr(mark, "id", "") for mark in member.decorator_list}
@@ -191,8 +189,8 @@ class ClassParts:
             before, follows = last_line(member), member not in remaining
 
     def _above(self, first: int, before: int, mark: str) -> int:
-        """Returns the first of the comment lines directly above line `first`, but after line `before`. If the mark is
-        '', looks for empty lines instead."""
+        """Returns the first of the comment lines directly above line `first` but below line `before`, or of the empty
+        lines if the mark is ''."""
         while first - 1 > before and self._lines[first - 2].strip()[:1] == mark:
             first -= 1
         return first
@@ -203,7 +201,7 @@ def last_line(node: ast.stmt) -> int:
 
 
 def _root(node: ast.expr) -> ast.expr:
-    """Returns the root of an expression. The root of `a.b[i].c(x)` is `a`."""
+    """Returns the root of an expression, such as `a` for `a.b[i].c(x)`."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node
@@ -220,8 +218,7 @@ def _bound(member: ast.stmt) -> set[str]:
 
 
 def _stored(method: ast.stmt, selves: Collection[str]) -> set[str]:
-    """Returns the attributes that a method assigns on its object. For example, `self.register_buffer("a", …)` assigns
-    `a`."""
+    """Returns the attributes that a method assigns on its object, such as `a` in `self.register_buffer("a", …)`."""
     stored: set[str] = set()
     for node in ast.walk(method):
         match node:
@@ -235,8 +232,8 @@ def _stored(method: ast.stmt, selves: Collection[str]) -> set[str]:
 
 
 def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
-    """Yields the names in those parts of a member that run with the class body, that is, in decorators, defaults, bases
-    and aliases."""
+    """Yields the names in the parts of a member that run with the class body: decorators, defaults, bases and
+    aliases."""
     parts: Iterable[ast.AST] = [member]
     if isinstance(member, Function):
         parts = (*member.decorator_list, *member.args.defaults, *(d for d in member.args.kw_defaults if d is not None))
@@ -246,7 +243,7 @@ def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
 
 
 def has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:
-    """Returns whether a statement shares its lines with comments at most."""
+    """Returns whether a statement shares its lines with nothing but comments."""
     head = lines[first_line(node) - 1].encode("utf-8", "surrogatepass")
     tail = lines[last_line(node) - 1].encode("utf-8", "surrogatepass")
     decorated = first_line(node) < node.lineno

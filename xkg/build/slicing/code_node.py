@@ -12,9 +12,8 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code, tuple[str, ...]]:
     """Returns the candidate code node for a technique, and the ids of the symbols in it.
 
-    A symbol cannot be sliced if it is not in Python 3, or if its file does not parse. Then the candidate contains only
-    the symbol's own lines, and the level says that the code was not tried or does not parse. Raises `UnknownIdError` if
-    the symbol is not in the codebase."""
+    If the symbol is not in Python 3 or its file does not parse, the candidate contains only the symbol's own lines, and
+    the level says so. Raises `UnknownIdError` if the symbol is not in the codebase."""
     cut = slice_symbols(codebase, [symbol_id])
     source = codebase.symbols()[symbol_id]
     language = codebase.module(source.symbol).language
@@ -55,7 +54,7 @@ def _documentation(source: SourceSymbol, cut: Slice, codebase: Codebase) -> str:
 
 
 def _placeholders(source: str) -> dict[str, str]:
-    """Returns the variables that a module reads but only ever sets to None or 0, except constants (`FIRST_ROW = 0`)."""
+    """Returns the variables that a module reads but only sets to None or 0, except constants (`FIRST_ROW = 0`)."""
     tree = syntax_tree(source)
     values: dict[str, set[str]] = {}
     for statement in tree.body:

@@ -1,8 +1,8 @@
 """Combines components and the code that calls them into one complete module.
 
 Components and new code become modules in a temporary package, in which the new code imports the names that it uses. The
-result is a slice of the new code. The slice contains only reachable definitions, in an order in which they can run.
-Imports are merged, and names are distinct. Definitions shared by several components occur once."""
+result is a slice of the new code with only reachable definitions, in a runnable order. Imports are merged, names are
+distinct, and shared definitions occur once."""
 
 import ast
 import hashlib
@@ -26,14 +26,14 @@ _REPOSITORY = "local:composed@0"
 _NEW = "new_code.py"
 _MAX_LINES = 100_000
 _HEADING = re.compile(r"^# --- (?:component: .*|new)\n", re.MULTILINE)
-# If components have more characters than this, prompts show signatures instead of code.
+# Prompts show only the signatures of components with more characters than this.
 LISTED = 6_000
 _DEEPEST = 60
 
 
 @dataclass(frozen=True)
 class Part:
-    """Represents a component's code, which is a self-contained module, and its display name."""
+    """A component's code (a self-contained module) and its display name."""
 
     name: str
     source: str
@@ -41,8 +41,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Composed:
-    """Represents a composed module. `used` contains the indices of the included parts. If there is a `problem`,
-    `source` is empty."""
+    """A composed module. `used` contains the indices of the included parts. If there is a `problem`, `source` is
+    empty."""
 
     source: str
     used: tuple[int, ...] = ()
@@ -51,9 +51,8 @@ class Composed:
 
 @dataclass
 class _Module:
-    """Represents a part with its statements. `duplicates` maps names to an earlier part with the same definition.
-    `names` maps the part's names to the names that new code uses. `helpers` contains private names that new code may
-    also use."""
+    """A part with its statements. `duplicates` maps names to an earlier part with the same definition. `names` maps the
+    part's names to the names that new code uses. `helpers` contains private names that new code may also use."""
 
     part: Part
     path: str
@@ -72,9 +71,8 @@ class _Module:
 
 
 def compose(new: str, parts: Sequence[Part]) -> Composed:
-    """Puts all definitions from the parts that the new code reaches before the new code. Undefined names in the new
-    code refer to the parts (see `interfaces`). A comment above each section states its origin. If the new code uses no
-    part, it is returned unchanged."""
+    """Prepends the part definitions that the new code reaches. Undefined names in the new code refer to the parts (see
+    `interfaces`). A comment above each section states its origin. New code that uses no part is returned unchanged."""
     try:
         return _compose(new, parts)
     except RecursionError:
@@ -121,15 +119,15 @@ def interfaces(parts: Sequence[Part]) -> str:
 
 
 def combined(parts: Sequence[Part]) -> str:
-    """Returns everything that new code can use, including dependencies, in the format of `compose`. Returns '' if
-    composing fails."""
+    """Returns everything that new code can use, including dependencies, in the format of `compose`, or '' if composing
+    fails."""
     names = ", ".join(sorted(callable_names(parts)))
     whole = compose(f"_all = ({names},)\n", parts) if names else Composed("")
     return whole.source.rpartition("# --- new\n")[0].strip("\n")
 
 
 def rendered(parts: Sequence[Part]) -> str:
-    """Returns the code of the parts if it is short. Otherwise, returns their `interfaces`."""
+    """Returns the code of the parts if it is short, or else their `interfaces`."""
     code = combined(parts)
     return code if 0 < len(code) <= LISTED else interfaces(parts)
 
@@ -162,7 +160,7 @@ def _modules(parts: Sequence[Part]) -> dict[int, _Module]:
 
 def _find_duplicates(modules: Mapping[int, _Module]) -> None:
     first_owner: dict[str, int] = {}
-    # A chain of calls has at most as many calls as there are names.
+    # a chain of calls is no longer than the number of names
     depth = min(_DEEPEST, sum(len(module.scope.bindings) for module in modules.values()))
     for i, module in modules.items():
         for name, meaning in _meanings(module.scope, f"part {i}", depth).items():
@@ -195,10 +193,9 @@ def _find_callable(modules: Mapping[int, _Module]) -> None:
 
 
 def _meanings(scope: ModuleScope, owner: str, depth: int) -> dict[str, str]:
-    """Maps each function, class and constant in a module to a canonical text. Identical definitions have the same text.
-
-    The text is based on the syntax tree without docstrings and annotations. Names are resolved up to `depth` calls
-    deep."""
+    """Maps each function, class and constant in a module to a canonical text, which is the same for identical
+    definitions. It is based on the syntax tree without docstrings and annotations, with names resolved up to `depth`
+    calls deep."""
     own = {name: _defining_statement(scope, name) for name in scope.bindings}
     imports = {name: _imported(s.node, name) for name, s in own.items() if s is not None and s.is_import}
     shapes: dict[str, str] = {}
@@ -223,8 +220,7 @@ def _digest(text: str) -> str:
 
 
 def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
-    """Returns the only statement that binds a name, if nothing changes the value later. Returns None if either of these
-    facts is uncertain."""
+    """Returns the only statement that binds a name, or None if there may be others or the value may change later."""
     places = scope.bindings[name]
     statement = scope.statements[places[0]]
     if len(places) > 1 or name in scope.globals_written:
@@ -270,7 +266,7 @@ def _statement(scope: ModuleScope, name: str) -> ast.stmt:
 
 
 def _with_imported_duplicates(module: _Module, modules: Mapping[int, _Module]) -> str:
-    """Returns the part's source. Replaces each definition that an earlier part also contains with an import."""
+    """Returns the part's source. Replaces each definition shared with an earlier part with an import."""
     lines = module.part.source.split("\n")
     imports = []
     for name, first in module.duplicates.items():

@@ -34,7 +34,7 @@ from xkg.build.slicing.scoping.statement_effects import (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Represents a statement, which is identified by its module's path and its index in that module."""
+    """A statement, identified by its module's path and its index in that module."""
 
     path: str
     index: int
@@ -44,26 +44,25 @@ Plan = ast.alias | tuple[tuple[str, Target], ...]
 
 
 class NestedImport(NamedTuple):
-    """Represents an import inside an included statement. `names` has an entry for each alias in the import. The entry
-    is the alias itself if it is kept. Otherwise, it contains the assignments that replace the alias, as (bound name,
-    target). A removed alias has no assignments."""
+    """An import inside an included statement. `names` has an entry for each alias in the import. The entry is a kept
+    alias itself, or the assignments that replace it, as (bound name, target). A removed alias has none."""
 
     node: ImportNode
     scope: Scope
     names: tuple[Plan, ...]
 
 
-# Names in annotations or constructors are treated as more distant than names that a method calls.
+# Names in annotations or constructors count as more distant than names called by a method.
 _FAR = 3
 
 
 class Dependence:
-    """Collects the statements in a slice. The slice grows from the seeds, nearest dependencies first, until nothing is
-    missing or `max_lines` is reached.
+    """Collects the statements in a slice. Grows from the seeds, nearest dependencies first, until nothing is missing or
+    `max_lines` is reached.
 
-    `included` maps each statement to its references, and `cut` contains the definitions beyond the limit. Definitions
-    in `outlined` files are always cut. `parts` contains the kept lines of classes. If `whole_classes` is True, classes
-    are kept whole. Definitions in `ready` and class members in `ready_members` are used but not included."""
+    `included` maps each statement to its references, and `cut` contains the definitions beyond the limit, plus all
+    those in `outlined` files. `parts` contains the kept lines of classes, which are kept whole if `whole_classes` is
+    True. Definitions in `ready` and class members in `ready_members` are used but not included."""
 
     def __init__(
         self,
@@ -93,8 +92,7 @@ class Dependence:
         self._distance: dict[Place, int] = {}
         self._seen: set[tuple[Definition, int | None]] = set()
         self._followed: set[tuple[Place, int | None]] = set()
-        # These definitions are used elsewhere than in annotations or as bases of classes of which only methods are
-        # needed.
+        # These definitions are used outside annotations and the bases of classes of which only methods are needed.
         self._strong: set[Definition] = set()
         self._own_attributes: set[str] = set()
         self._attributes: set[str] = set()
@@ -110,8 +108,8 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """Grows the slice from `seeds`, which maps statements to the class members that are needed. An empty value
-        means the whole statement. The most important seeds come first, and their dependencies are included first."""
+        """Grows the slice from `seeds`, most important first, which maps statements to the needed class members. An
+        empty value means the whole statement. Dependencies are included in the same order."""
         for rank, (seed, roots) in enumerate(seeds.items()):
             self._distance[seed] = _FAR if rank else 0
             if roots:
@@ -177,7 +175,7 @@ class Dependence:
         return self._foreign[path]
 
     def _retain_reached(self) -> bool:
-        """Keeps more parts of the included classes if names in the slice require these parts."""
+        """Keeps more parts of the included classes if the slice's names require them."""
         grown = False
         for place, parts in list(self.parts.items()):
             before = parts.retained_lines
@@ -253,8 +251,7 @@ class Dependence:
             self.missing.setdefault(target.name, target.reason)
 
     def _need_module(self, path: str) -> None:
-        """Includes a module that is used as a value. The module becomes a namespace with everything that the module
-        defines or re-exports."""
+        """Includes a module that is used as a value, as a namespace with everything that it defines or re-exports."""
         if path in self.namespaces:
             return
         members = self.namespaces[path] = {}
@@ -278,8 +275,8 @@ class Dependence:
         return self._repeats[path]
 
     def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
-        """Returns the statements that may have bound a name's value before statement `position` runs, and the
-        statements that have changed the value since. If `position` is None, uses the end of the module."""
+        """Returns the statements that may have bound a name's value before statement `position` (or the end of the
+        module), and those that have changed the value since."""
         scope = self.scope(definition.path)
         every = self.program.bindings(definition.path, definition.name)
         indices = [i for i in every if not scope.statements[i].guarded] or list(every)
@@ -301,8 +298,8 @@ class Dependence:
         return [Place(definition.path, i) for i in sorted({*reaching, *set_ups})]
 
     def _include_set_ups(self) -> bool:
-        """Includes statements that configure an imported package, such as `jax.config.update(…)`. These statements must
-        be in modules that use the package."""
+        """Includes statements that configure an imported package, such as `jax.config.update(…)`, from modules that use
+        it."""
         grown = False
         used = {(p.path, r.target) for p, references in self.included.items() for r in references}
         for path in {p.path for p in self.included}:
@@ -317,8 +314,8 @@ class Dependence:
         return grown
 
     def _include_registrations(self, seeds: Sequence[Place]) -> bool:
-        """Includes statements that fill registries read by the slice. Such statements run on import. They call a
-        function that writes to the registry, or define functions or classes decorated with it."""
+        """Includes statements that fill registries read by the slice. On import, these call a function that writes to
+        the registry, or define functions or classes decorated with it."""
         read: set[Definition] = set()
         for place, references in self.included.items():
             statement = self.statement(place)
@@ -396,7 +393,7 @@ class Dependence:
 
     def order(self, seeds: Sequence[Place]) -> list[Place | str]:
         """Returns the included statements in the order in which importing the seeds' modules would run them. A
-        namespace comes after its module, whose path identifies it."""
+        namespace, identified by its module's path, follows that module."""
         out: list[Place | str] = []
         started: set[str] = set()
         by_path: dict[str, set[int]] = {}
@@ -430,8 +427,8 @@ class Dependence:
         return out
 
     def _run_at_once(self, place: Place) -> list[str]:
-        """Returns the modules whose definitions a statement may use when it runs, either directly or through the
-        functions that it calls."""
+        """Returns the modules whose definitions a statement may use when it runs, directly or through functions that it
+        calls."""
         stack = [r.target for r in self.included[place] if r.use.immediate]
         seen: set[Target] = set()
         paths: dict[str, None] = {}

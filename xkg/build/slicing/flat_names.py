@@ -1,4 +1,4 @@
-"""Chooses names for definitions when several modules are merged into one. Also finds names that a module leaves
+"""Chooses names for definitions when merging several modules into one, and finds names that a module leaves
 undefined."""
 
 import re
@@ -16,15 +16,15 @@ from xkg.build.slicing.scoping.name_resolution import (
 )
 from xkg.build.slicing.scoping.scopes import ModuleScope
 
-# The standard module in which namespaces are defined.
+# The standard library module that defines namespaces.
 NAMESPACE_TYPES = External("types", None, "types\0")
 
 
 def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
     """Maps each included definition to its new name. Unique names are kept.
 
-    If a name is not unique, a package gets its full name instead of its alias, and any other definition gets its
-    module's name as a suffix."""
+    Otherwise, a package gets its full name instead of its alias, and any other definition gets its module's name as a
+    suffix."""
     enclosing: dict[Target, set[str]] = {}
     identifiers: set[str] = set()
     for place, references in need.included.items():
@@ -61,7 +61,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
     claim_all(seeds)
     aliases = {external.alias for external in need.externals}
     for external, path in need.externals.items():
-        # If two packages share an alias (`numpy` and `jax.numpy`), the second package gets a different name.
+        # if two packages share an alias (`numpy` and `jax.numpy`), rename the second
         own = external.module.replace(".", "_")
         claim(external, external.alias, path, [own] if external.attribute is None and own not in aliases else [])
     claim_all(list(need.included))

@@ -1,5 +1,5 @@
-"""Outlines definitions without their bodies. An outline contains signatures with defaults, class fields, and the first
-sentence of docstrings."""
+"""Outlines definitions without their bodies: signatures with defaults, class fields, and the first sentence of
+docstrings."""
 
 import ast
 import re
@@ -10,8 +10,7 @@ _FIELD = ast.Assign | ast.AnnAssign
 
 
 def outline(name: str, node: ast.stmt) -> Iterator[str]:
-    """Yields the outline of a function, a constant or a class. The outline of a class contains its fields and public
-    methods."""
+    """Yields the outline of a function, a constant or a class (with its fields and public methods)."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             yield f"{signature(node)}{_first_sentence(node)}"

@@ -17,7 +17,7 @@ class Edit(NamedTuple):
 
 
 class Source:
-    """Contains a module's text, indexed like the syntax tree. Lines count from 1, and columns are in UTF-8 bytes."""
+    """A module's text, indexed like the syntax tree. Lines count from 1, and columns are in UTF-8 bytes."""
 
     def __init__(self, text: str) -> None:
         self.data = text.encode("utf-8", "surrogatepass")
@@ -34,8 +34,8 @@ class Source:
         return self.data[self.line_starts[number - 1] : self.line_starts[number] - 1]
 
     def exchange(self, node: ast.expr, path: tuple[str, ...], text: str, inside: ast.expr | None) -> Iterator[Edit]:
-        """Yields edits that replace the dotted name `path` at `node` with `text`. In strings and f-strings, Python's
-        positions are unreliable, so all occurrences are replaced."""
+        """Yields edits that replace the dotted name `path` at `node` with `text`. In strings and f-strings, replaces
+        all occurrences, because Python's positions are unreliable there."""
         if inside is None:
             yield Edit(*self.span(node), text)
             return

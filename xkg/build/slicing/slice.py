@@ -1,9 +1,9 @@
 """Slices code statically. Combines symbols and all their dependencies in a repository into one self-contained module.
 
 The slice (Weiser, "Program Slicing", IEEE TSE 1984) consists of top-level statements. A statement is needed if it binds
-or changes a name that a needed statement uses. Statements are written in the order in which importing the repository
-would run them, so import cycles still work. A name is changed only if two modules define it. Imports from the
-repository are removed, and all other imports are merged at the top. No code is run."""
+or changes a name that a needed statement uses. Statements keep the order in which importing the repository would run
+them, so import cycles still work. Names change only if two modules define them. Imports from the repository are
+removed, and all others are merged at the top. No code is run."""
 
 import ast
 import sys
@@ -42,11 +42,11 @@ _PYTHON_2 = (
 
 
 class Slice(Value):
-    """Represents a self-contained module that was sliced from a repository.
+    """A self-contained module sliced from a repository.
 
-    `source` is the module's code. If slicing is not possible, for example because the file is broken or not in Python
-    3, `source` is empty and `refused` states the reason. `derived_from` lists the ids of the symbols in the module, in
-    order, starting with the requested symbols. `packages` lists top-level imports from outside the standard library.
+    `source` is the module's code. If slicing fails, for example for a broken or Python 2 file, `source` is empty and
+    `refused` states the reason. `derived_from` lists the ids of the symbols in the module, in order, starting with the
+    requested symbols. `packages` lists top-level imports from outside the standard library.
 
     `missing` maps undefined names to reasons. `cut` lists the ids of dependencies beyond the length limit, and
     `outlines` lists their signatures. `gaps` maps paths to the lines omitted from included classes, in order. `notes`
@@ -75,10 +75,10 @@ def slice_symbols(
 ) -> Slice:
     """Returns a single self-contained module for the symbols.
 
-    A class is included whole if it is requested or if `whole_classes` is True. Otherwise, the module contains only the
-    needed methods and attributes. The signatures of all other members become comments. If the id of a module is in
-    `lines`, only the statements on those lines and their dependencies are included. Functions and methods in `ready`
-    are omitted unless they are requested.
+    A class is included whole if it is requested or if `whole_classes` is True; otherwise, only its needed methods and
+    attributes are. All other members are reduced to their signatures in comments. For a module whose id is in `lines`,
+    includes only the statements on those lines and their dependencies. Functions and methods in `ready` are omitted
+    unless they are requested.
 
     If the module would be longer than `max_lines`, the most distant dependencies are cut, but never the statements of
     the symbols themselves. Definitions in `outlined` files are always cut. Raises `UnknownIdError` for an id that is
@@ -95,8 +95,8 @@ def slice_symbols(
 
 
 class _Identity:
-    """Makes a codebase a cache key that is compared by identity. Comparing whole repositories would cost more than
-    parsing."""
+    """Wraps a codebase as a cache key that is compared by identity, because comparing whole repositories would cost
+    more than parsing."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.codebase = codebase
@@ -205,15 +205,14 @@ class _Slicer:
                     self.need.ready |= {Definition(symbol.path, name) for name in statement.binds}
 
     def _wanted(self, place: Place, symbol: Symbol) -> list[ast.stmt]:
-        """Returns the class members that a symbol requires. Returns an empty list if the whole statement is
-        required."""
+        """Returns the class members that a symbol requires, or an empty list for the whole statement."""
         member, left_out = self._member(place, symbol), self.need.ready_members.get(place)
         if member is None and left_out:
             return [each for each in getattr(self.need.statement(place).node, "body", []) if each not in left_out]
         return [] if member is None else [member]
 
     def _member(self, place: Place, symbol: Symbol) -> ast.stmt | None:
-        """Returns the class member that is or contains this symbol. Returns None if the symbol is a whole statement."""
+        """Returns the class member that is or contains this symbol, or None if the symbol is a whole statement."""
         node = self.need.statement(place).node
         if self.need.whole_classes or not isinstance(node, ast.ClassDef):
             return None
@@ -278,7 +277,7 @@ class _Slicer:
         return self.sources[path]
 
     def _parts(self, order: Sequence[Place | str]) -> list[str]:
-        """Returns the text of each part. Consecutive statements from the same file form one part."""
+        """Returns the text of each part, which consists of consecutive statements from one file."""
         parts: list[str] = []
         run: list[Place] = []
         for item in order:
@@ -341,7 +340,7 @@ class _Slicer:
                 yield Edit(*source.span(nested.node), text)
 
     def _import_text(self, place: Place, nested: NestedImport) -> str | None:
-        """Returns the replacement for an import inside a statement. Returns None if the import is kept unchanged."""
+        """Returns the replacement for an import inside a statement, or None to keep it unchanged."""
         retained: list[str] = []
         assigned: list[str] = []
         changed = False
@@ -365,7 +364,7 @@ class _Slicer:
         return "; ".join([*imports, *assigned]) or "pass"
 
     def _assignment(self, place: Place, nested: NestedImport, bound: str, target: Target) -> str:
-        """Returns the assignment `bound = <its target>`. Returns '' if both have the same name."""
+        """Returns the assignment `bound = <its target>`, or '' if both have the same name."""
         scope = nested.scope
         own = self.flat.get(Definition(place.path, bound), bound) if scope.kind == "module" else bound
         flat = self.flat.get(target, bound)
@@ -402,8 +401,8 @@ class _Slicer:
         return tuple(found)
 
     def _is_retained(self, symbol: Symbol, parts: ClassParts | None) -> bool:
-        """Returns whether a symbol in an included statement is itself in the slice. The symbol may be a whole
-        statement, or a kept member of a class that is only partly included."""
+        """Returns whether a symbol in an included statement is itself in the slice, as a whole statement or a kept
+        member of a partly included class."""
         is_inner = "." in symbol.qualified_name
         if parts is None or not parts.gaps:
             return not is_inner

@@ -22,8 +22,7 @@ from xkg.value import Value
 
 
 class _Record(Value):
-    """Contains the API's metadata for one version, which is stored next to the fetched file. `file` and `sha256`
-    describe this file."""
+    """The API's metadata for one version, stored next to the fetched file. `file` and `sha256` describe this file."""
 
     number: str
     version: str

@@ -34,7 +34,7 @@ class BusyError(UnreachableError):
 
 
 class HttpReply(NamedTuple):
-    """Represents a response with any status. The names of headers are in lower case."""
+    """An HTTP response, whatever its status. The names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]

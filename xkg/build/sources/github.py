@@ -43,9 +43,9 @@ _NO_REPOSITORIES = frozenset(
 
 
 class RepositoryFacts(Value):
-    """Contains facts about a repository from its host. Unknown facts are '' or None. Dates have the form YYYY-MM-DD.
-    For a fork, `source` is the full name of the original repository. `size_kb` includes the whole history. `committers`
-    contains the names of recent committers if they were requested with `GitHub.committers`."""
+    """Facts about a repository from its host. Unknown facts are '' or None. Dates have the form YYYY-MM-DD. For a fork,
+    `source` is the full name of the original repository. `size_kb` includes the whole history. `committers` contains
+    the names of recent committers if they were requested with `GitHub.committers`."""
 
     url: str
     full_name: str

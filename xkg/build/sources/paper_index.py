@@ -8,9 +8,9 @@ from xkg.value import Value
 
 
 class FoundPaper(Value):
-    """Represents a paper as an index describes it. Unknown fields are '' or None. `source` is the index, `arxiv_id` has
-    no version, and `arxiv_version` is the newest version, such as `v2`. `published` is a date (YYYY-MM-DD). `comment`
-    is the authors' comment on arXiv."""
+    """A paper, as described by an index. Unknown fields are '' or None. `source` is the index, `arxiv_id` has no
+    version, and `arxiv_version` is the newest version, such as `v2`. `published` is a date (YYYY-MM-DD). `comment` is
+    the authors' comment on arXiv."""
 
     source: str
     title: str

@@ -14,8 +14,7 @@ _NUMBER = re.compile(r"(?i)(arxiv:\s*)?[0-9]{3,}\.[0-9]+(v[0-9]*)?")
 
 
 class PaperFile(Value):
-    """Represents a paper on disk that is ready to be parsed, with metadata from the paper's source. Missing fields are
-    '' or None.
+    """A paper on disk, ready to be parsed, with metadata from its source. Missing fields are '' or None.
 
     `arxiv_id` has no version, and `arxiv_version` has the form `v2`. `notes` explains the choice to the user, one line
     per reason."""

@@ -67,8 +67,8 @@ _NAMED = re.compile(
 
 @dataclass(frozen=True)
 class Reader:
-    """Represents a paper prepared for extraction. `part_of` contains the part to which each sentence belongs. `part_of`
-    is None for sentences before the first part."""
+    """A paper prepared for extraction. `part_of` contains the part to which each sentence belongs. `part_of` is None
+    for sentences before the first part."""
 
     document: Document
     sentences: Sequence[Sentence]

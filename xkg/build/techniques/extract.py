@@ -20,8 +20,8 @@ from xkg.value import Value
 
 
 class Extraction(Value):
-    """Contains the techniques, findings and resources in a paper. `techniques` are in preorder, so parents come before
-    their components, and siblings keep the paper's order. `subfield` is the arXiv category that a model chose."""
+    """The techniques, findings and resources in a paper. `techniques` are in preorder, so parents come before their
+    components, and siblings keep the paper's order. `subfield` is the arXiv category that a model chose."""
 
     techniques: tuple[Technique, ...] = ()
     findings: tuple[Finding, ...] = ()

@@ -40,8 +40,8 @@ _GIVES = re.compile(
 
 @dataclass(frozen=True)
 class Term:
-    """Represents a name in a sentence. `how` describes how the sentence introduces the name. `short` is the
-    abbreviation that the sentence gives, if any."""
+    """A name in a sentence. `how` describes how the sentence introduces the name. `short` is the abbreviation that the
+    sentence gives, if any."""
 
     name: str
     how: Literal["propose", "call", "define"]

@@ -35,8 +35,8 @@ _ENOUGH = 4.5
 
 @dataclass(frozen=True)
 class Proposal:
-    """Describes the paper's own method. `name` is the method's short name if there is one. Otherwise, it is the full
-    name. `aliases` contains other spellings in the paper. `naming` contains the sentences that propose the method."""
+    """The paper's own method. `name` is the method's short name if there is one. Otherwise, it is the full name.
+    `aliases` contains other spellings in the paper. `naming` contains the sentences that propose the method."""
 
     name: str
     aliases: tuple[str, ...]

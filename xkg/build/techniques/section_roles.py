@@ -33,8 +33,8 @@ class Role(StrEnum):
 
 @dataclass
 class Part:
-    """Represents a part of a paper, that is, a heading with its text. `start`, `body_start` and `end` have the same
-    meaning as in `Section`. `sentences` contains the indices of the part's sentences, except those in its children."""
+    """A part of a paper: a heading and its text. `start`, `body_start` and `end` have the same meaning as in `Section`.
+    `sentences` contains the indices of the part's sentences, except those in its children."""
 
     title: str
     level: int

@@ -33,9 +33,9 @@ DOUBT = "doubtful as a technique: neither its own section nor the rest of the pa
 
 @dataclass(eq=False)
 class Node:
-    """Represents a possible technique. `score` is the confidence that the node is a technique. `doubt` is a reason why
-    it may not be one. `own` contains the sentences under the technique's heading, and `naming` contains the sentences
-    that name the technique."""
+    """A possible technique. `score` is the confidence that the node is a technique. `doubt` is a reason why it may not
+    be one. `own` contains the sentences under the technique's heading, and `naming` contains the sentences that name
+    the technique."""
 
     name: str
     start: int
@@ -66,8 +66,8 @@ class Node:
 
 
 class Tree:
-    """Contains the techniques found so far in a paper. The root is the paper's own method. `node_of` maps each part, by
-    its `id()`, to the technique that it describes."""
+    """The techniques found so far in a paper. The root is the paper's own method. `node_of` maps each part, by its
+    `id()`, to the technique that it describes."""
 
     def __init__(self, reader: Reader, parts: tuple[Part, ...]) -> None:
         self.reader = reader

@@ -1,4 +1,3 @@
-"""Parses a source file into a `Module`. Python is parsed by dedicated code, and other languages with queries on
-tree-sitter grammars.
+"""Parses a source file into a `Module`. Python has a dedicated parser. Other languages use tree-sitter queries.
 
 May import: codebase, and any layer below `build`."""

@@ -1,5 +1,5 @@
-"""Rewrites Cython declarations in Python syntax so that the Python grammar can parse them. Every byte keeps its
-position. The grammar skips the types in arguments and expressions (https://cython.readthedocs.io)."""
+"""Rewrites Cython declarations as Python for the Python grammar to parse. All byte offsets stay the same. The grammar
+skips the types in arguments and expressions (https://cython.readthedocs.io)."""
 
 import re
 

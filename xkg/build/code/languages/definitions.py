@@ -15,8 +15,8 @@ Kind = Literal["module", "class", "function", "method", "constant"]
 
 @dataclass
 class Definition:
-    """Represents a symbol that is being built. `start` and `end` are byte offsets. `parent` is an index into the list
-    of definitions."""
+    """A symbol that is being built. `start` and `end` are byte offsets. `parent` is an index into the list of
+    definitions."""
 
     name: str
     kind: Kind

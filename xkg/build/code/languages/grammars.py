@@ -1,4 +1,4 @@
-"""Contains the grammars for all languages except Python. Each grammar has a query that finds definitions.
+"""The grammars for all languages except Python. Each grammar has a query that finds definitions.
 
 A query captures definitions (`class`, `function`, `method`, `constant`) with their `name`, and with their `owner` if
 the owner is defined elsewhere. A signature ends just before `body`, or at the end of `head`. `scope` and `members` are
@@ -20,8 +20,7 @@ from xkg.build.code.codebase import LanguageName
 
 @dataclass(frozen=True)
 class Grammar:
-    """Contains a language's grammar and query. Text that the group `blank` in `blanked` matches is replaced with
-    spaces."""
+    """A language's grammar and query. Text matched by the group `blank` in `blanked` is replaced with spaces."""
 
     language: LanguageName
     module: str
@@ -268,7 +267,8 @@ SUFFIXES = frozenset(_BY_SUFFIX)
 
 
 def load_all() -> None:
-    """Loads the grammars for all languages. Call this function in a process that cannot load grammars later."""
+    """Loads the grammars for all languages. Call this function before entering a sandbox where grammars cannot be
+    loaded."""
     for grammar in _BY_SUFFIX.values():
         load(grammar)
 
@@ -282,11 +282,10 @@ _CPP_SIGN = re.compile(
 
 
 def grammars_of(suffix: str, text: str) -> tuple[Grammar, ...]:
-    """Returns the grammars for a file. The suffix determines the grammars. For ambiguous headers, the text determines
-    them. Returns an empty tuple for an unknown suffix.
+    """Returns the grammars for a file. They depend on the suffix or, for ambiguous headers, on the text. Returns an
+    empty tuple for an unknown suffix.
 
-    The later grammars are tried if the first one cannot parse the file. This happens with typed JavaScript and with C++
-    that looks like C."""
+    The later grammars are tried if the first one cannot parse the file. Typed JavaScript and C-like C++ need this."""
     grammar = _BY_SUFFIX.get(suffix)
     if grammar is None:
         return ()

@@ -4,8 +4,8 @@ The module is the concatenation of the code cells. **A notebook's line numbers r
 in the JSON file. Magics, shell commands and help queries ("obj?") become comments, so the number of lines does not
 change.
 
-Supports versions 3 and 4 of the format (https://nbformat.readthedocs.io/en/latest/format_description.html). In version
-3, a notebook contains worksheets."""
+Supports versions 3 and 4 of the format (https://nbformat.readthedocs.io/en/latest/format_description.html). Version 3
+notebooks contain worksheets."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 
 
 def notebook_source(content: bytes) -> str | None:
-    """Returns the notebook's code cells as one Python text, or None if its language is not Python.
+    """Returns the notebook's code cells as one Python source text, or None if the notebook is not in Python.
 
     Raises `ValueError` if the file is not JSON or has no cells."""
     try:
@@ -47,8 +47,8 @@ def _cells(notebook: Any) -> Iterator[dict[str, Any]]:
 
 
 def _is_python(metadata: dict[str, Any]) -> bool:
-    """Returns whether the metadata says that the notebook is in Python. In format 3, each cell has its own metadata.
-    Assumes Python if the metadata does not specify a language."""
+    """Returns whether the metadata identifies a Python notebook. In format 3, each cell has its own metadata. Assumes
+    Python if the metadata does not specify a language."""
     language = (
         metadata.get("language_info", {}).get("name")
         or metadata.get("kernelspec", {}).get("language")
@@ -67,8 +67,8 @@ def _text(cell: dict[str, Any]) -> str:
 def python_cell(cell: str) -> str:
     """Returns the cell with IPython syntax commented out. The number of lines does not change.
 
-    A cell for another program (`%%bash`), or a cell with unclosed brackets or strings, becomes a comment, so that later
-    cells can still be parsed. A name that is assigned from a magic is set to None."""
+    Cells for other programs (`%%bash`) and cells with unclosed brackets or strings become comments, so later cells
+    still parse. Names assigned from a magic are set to None."""
     magic = _CELL_MAGIC.match(cell)
     if magic is not None and magic["name"] not in _PYTHON_BELOW:
         return _as_comment(cell)

@@ -24,8 +24,7 @@ from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, 
 from xkg.build.code.languages.syntax_nodes import node_text, syntax_root
 from xkg.sandbox.evidence.python_ast import silently, syntax_tree
 
-# Positions in which an identifier is not a name that the scope binds or uses. Each position consists of the type of the
-# parent node and the field.
+# Positions where an identifier is not a name that the scope binds or uses, as pairs of parent node type and field.
 _NO_NAMES = {
     ("attribute", "attribute"), ("keyword_argument", "name"), ("keyword_pattern", None), ("nonlocal_statement", None),
     ("global_statement", None), ("function_definition", "name"), ("class_definition", "name"), ("parameters", None),
@@ -40,10 +39,10 @@ _HOLDS_STATEMENTS = {
 }  # fmt: skip
 _ANONYMOUS = frozenset(("lambda", "listcomp", "setcomp", "dictcomp", "genexpr"))  # scopes without a definition
 _LONGEST_CONSTANT = 200
-_LONGEST_CHAIN = 200  # bytes; a line of a hundred thousand dots is not a name
+_LONGEST_CHAIN = 200  # bytes; a line of 100,000 dots is not a name
 _DOTTED = re.compile(rb"[\w.\x80-\xff]+")
 _COMMENT_MARKS = re.compile(r"^(?:#+|[rRuUbBfF]{0,2}(?:\"{3}|'{3}|[\"']))|(?:\"{3}|'{3}|[\"'])$")
-# Longer string statements probably contain disabled code.
+# Longer string statements are probably disabled code.
 _LONGEST_REMARK = 400
 _NOT_COMMENTS = re.compile(r"^(!|-\*-|\s*(type:\s*ignore|noqa|pragma:|pylint:|fmt:|isort:|flake8|coding[:=]))")
 
@@ -55,7 +54,7 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class Analysis:
-    """Contains a file's `Module`, and data for resolving imports. `uses` contains the file's dotted names (`a.b.c`)
+    """A file's `Module`, plus the data needed to resolve imports. `uses` contains the file's dotted names (`a.b.c`)
     that begin with a free variable. `assigned` contains all names assigned at the top level, including names that are
     not symbols."""
 
@@ -68,9 +67,8 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
     """Returns the module with its symbols in line order. Does not resolve imports. Does not raise errors for invalid
     text.
 
-    `broken` is True if the grammar found errors or if this Python cannot parse the text. Errors in Cython do not count.
-    `wanted` lists module-level assignments that other files use. These assignments also become constants.
-    """
+    `broken` is True if the grammar found errors or if this Python cannot parse the text. Cython errors do not count.
+    `wanted` lists module-level assignments that other files use. These assignments also become constants."""
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_root(language(), as_python(source) if _is_cython(path) else source)
     complete = root is not None
@@ -106,7 +104,7 @@ def _nothing() -> Node:
 
 
 def parse_ast(text: str) -> ast.Module | None:
-    """Returns the syntax tree of the text, or None if the running Python cannot parse the text."""
+    """Returns the syntax tree, or None if the running Python cannot parse the text."""
     try:
         return syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -245,7 +243,7 @@ def _leaves(root: Node) -> dict[str, list[Node]]:
 
 
 def _remarks(string: Node) -> bool:
-    """Returns whether a string statement is used as a comment. Such a string is short and not a docstring."""
+    """Returns whether a string statement serves as a comment: it is short and not a docstring."""
     statement = string.parent
     before = statement.prev_named_sibling if statement is not None else None
     while before is not None and before.type == "comment":
@@ -307,7 +305,7 @@ def _imports(node: Node, source: bytes) -> Iterator[Import]:
 
 
 class _Owners:
-    """Finds the innermost module, class, function or method that contains a given byte."""
+    """Finds the innermost module, class, function or method around a given byte."""
 
     def __init__(self, definitions: list[_Definition]) -> None:
         self.definitions = definitions
@@ -322,8 +320,8 @@ class _Owners:
 
 
 def _free_names(text: str, leaves: dict[str, list[Node]], source: bytes) -> tuple[frozenset[str], frozenset[str]]:
-    """Returns the dotted names that a file uses and whose first part is a global name. Also returns the first parts
-    used in functions and classes. If Python cannot parse the text, every name counts as global."""
+    """Returns the file's dotted names that begin with a global name. Also returns the first parts used in functions and
+    classes. If Python cannot parse the text, every name counts as global."""
     chains = _chain_ends(leaves["chain"], source)
     starts = {node.start_byte: chains.get(node.start_byte, node.end_byte) for node in leaves["use"]}
     names = {source[start:end].decode("utf-8", "replace") for start, end in starts.items()}

@@ -1,4 +1,4 @@
-"""Rewrites Python 2 in Python 3 syntax, line by line, so that the code can be sliced and compared."""
+"""Converts Python 2 to Python 3 syntax line by line for slicing and comparison."""
 
 import re
 from collections.abc import Iterator
@@ -28,8 +28,7 @@ def as_python3(text: str) -> str:
     and renamed builtins. Replaces leading tabs with spaces. Does not raise errors for invalid text.
 
     Returns the text unchanged if the running Python can parse it and it does not call `xrange`, or if the rewritten
-    text does not parse. Keeps `/`, because Python 2 floors only quotients of integers and the operand types are
-    unknown."""
+    text does not parse. Keeps `/`, because Python 2 floors only integer quotients and the operand types are unknown."""
     if parse_ast(text) is not None and not uses_xrange(text):
         return text
     spaced = _MARGIN.sub(lambda margin: margin[0].expandtabs(8), text)
@@ -49,8 +48,8 @@ def as_python3(text: str) -> str:
 
 
 def uses_xrange(text: str) -> bool:
-    """Returns whether `xrange` is called but neither imported nor assigned. Code for both Python versions would import
-    or assign it."""
+    """Returns whether `xrange` is called but neither imported nor assigned. Code that supports both Python versions
+    would import or assign it."""
     return "xrange" in text and _OTHER_XRANGE.search(text) is None
 
 
@@ -122,7 +121,7 @@ def _print(node: Node, source: bytes) -> Iterator[_Change]:
 
 
 def _raise(node: Node) -> Iterator[_Change]:
-    """Rewrites `raise Error, "what"` so that the argument is in parentheses."""
+    """Rewrites `raise Error, "what"` with the argument in parentheses."""
     listed = next((child for child in node.named_children if child.type == "expression_list"), None)
     if listed is None or len(listed.named_children) < 2:
         return

@@ -1,8 +1,8 @@
-"""Parses R source. No Python wheel contains a grammar for R, so this module masks strings and comments and matches
+"""Parses R source. No Python wheel provides an R grammar, so this module masks strings and comments and matches
 brackets itself.
 
 Functions have the form `name <- function(…)`. Inner functions belong to the enclosing function. S4, Reference and R6
-classes contain the functions that they list. `setMethod("name", …)` defines a function with that name."""
+classes contain their listed functions. `setMethod("name", …)` defines a function with that name."""
 
 import re
 from bisect import bisect_left
@@ -31,7 +31,7 @@ _ENDING = re.compile(r"[()\[\]{}\n,;]")
 def outline_r(path: str, text: str, repository: str = "") -> Module:
     """Returns the module with its symbols in line order, in linear time. Does not raise errors for invalid text."""
     source = text.encode("utf-8", "surrogatepass")
-    plain = source.decode("latin-1")  # one character per byte, so that offsets are in bytes as for other languages
+    plain = source.decode("latin-1")  # one character per byte, to get byte offsets as in other languages
     masked = _MASKED.sub(_mask, plain)
     pairs, broken = _pairs(masked)
     definitions = [Definition("", "module", 0, len(source))]
@@ -67,7 +67,7 @@ def outline_r(path: str, text: str, repository: str = "") -> Module:
 
 
 def _mask(match: re.Match[str]) -> str:
-    """Replaces a comment with spaces, and replaces a string or operator with underscores."""
+    """Replaces comments with spaces, and strings and operators with underscores."""
     return " " * len(match[0]) if match["comment"] else f'"{"_" * (len(match[0]) - 2)}"'
 
 

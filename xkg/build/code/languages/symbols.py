@@ -1,6 +1,6 @@
 """Parses a file in a language other than Python into a `Module`, using the language's query from `grammars`.
 
-Parses the code around a syntax error, too. Offsets are in bytes, and rows are 0-based. Inner functions belong to the
+Still parses the code around syntax errors. Offsets are in bytes, and rows are 0-based. Inner functions belong to the
 enclosing function, as in Python."""
 
 import re
@@ -39,8 +39,8 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class _Remark:
-    """Represents a comment, attribute or documentation string, with its rows and the enclosing symbol. `alone` is True
-    if nothing precedes it on its row."""
+    """A comment, attribute or documentation string, with its rows and the enclosing symbol. `alone` is True if nothing
+    precedes it on its row."""
 
     kind: str
     start: int
@@ -84,7 +84,7 @@ def _blank(match: re.Match[bytes]) -> bytes:
 
 
 class _File:
-    """Contains the definitions and remarks in a file. `definitions[0]` is the file itself."""
+    """The definitions and remarks in a file. `definitions[0]` is the file itself."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -94,8 +94,7 @@ class _File:
         self._classes: dict[str, int] = {}
 
     def read(self, found: Iterable[dict[str, Node]]) -> None:
-        # The values for each enclosing scope are its end, its kind, the prefix for its names, its definition and the
-        # start of its body.
+        # Each enclosing scope is stored as its end, kind, name prefix, definition and body start.
         around: list[tuple[int, str, str, int, int | None]] = [(len(self.source) + 1, "module", "", 0, None)]
         wrappers: list[Node] = []
         taken = -1
@@ -179,9 +178,8 @@ class _File:
         self.remarks.append(_Remark(kind, node.start_byte, first, last, alone, text, owner))
 
     def documented(self) -> list[_Definition]:
-        """Returns the definitions ordered by their start. Remarks directly above a definition belong to that
-        definition, and attributes above a definition extend its range upwards. Other comments belong to the enclosing
-        definition."""
+        """Returns the definitions ordered by their start. Remarks directly above a definition belong to it, and
+        attributes above it extend its range upwards. Other comments belong to the enclosing definition."""
         by_last = {remark.last: remark for remark in self.remarks if remark.alone}
         claimed: set[int] = set()
         for definition in self.definitions[1:]:
@@ -224,7 +222,7 @@ def _place(captures: dict[str, Node]) -> tuple[int, int]:
 
 
 def _plain(text: str, comment: bool) -> str:
-    """Removes comment marks and decorative lines from a comment."""
+    """Strips comment markers and decorative lines."""
     lines = text.strip().strip('"').split("\n")
     if comment:
         lines = [_COMMENT_MARKS.sub("", _COMMENT_MARKS.sub("", line.rstrip())).strip() for line in lines]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-SECONDS = 5.0  # CPU seconds for one file; a megabyte of ordinary code takes one or two
+SECONDS = 5.0  # CPU seconds per file; a megabyte of ordinary code takes one or two
 _CHUNK = 1 << 16
 
 
@@ -16,7 +16,7 @@ def syntax_root(language: Language, source: bytes) -> Node | None:
     Use `node_text` to read the text of a node. `Node.text` would copy 64 KB for each node."""
     end = time.thread_time() + SECONDS
     # tree-sitter 0.26 never frees the buffers that `read` returns. Therefore, every call refills and returns the same
-    # buffer, which is emptied at the end. When tree-sitter asks for more input, it no longer needs the earlier content.
+    # buffer, which is cleared at the end. When tree-sitter asks for more input, it no longer needs the earlier content.
     chunk = bytearray()
 
     def read(at: int, _: object) -> bytearray:

@@ -17,7 +17,7 @@ _FIELDS = {
     "code": FieldWeight(weight=1.0, length=0.6),
     "comments": FieldWeight(weight=2.0, length=0.4),
     "owner": FieldWeight(weight=0.7, length=0.2),
-    # These are whole identifiers with a prefix, so they match only symbols from equations.
+    # Prefixed whole identifiers, which match only symbols from equations.
     "identifiers": FieldWeight(weight=1.0, length=0.6),
 }
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
@@ -25,7 +25,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class IndexedBlock:
-    """Represents a block and the innermost symbol that contains it."""
+    """A block and the innermost symbol that contains it."""
 
     id: str
     symbol: str
@@ -59,7 +59,7 @@ class BlockIndex:
         self.words = FieldedIndex(documents, _FIELDS)
 
     def inside(self, symbol: str) -> list[IndexedBlock]:
-        """Returns the blocks within a symbol's lines. Includes blocks in its members."""
+        """Returns the blocks within a symbol's lines, including its members' blocks."""
         span = self.symbols.entries[symbol].source.symbol
         within = (b for b in self._in_file.get(span.path, ()) if b.lines.first >= span.start_line)
         return [block for block in within if block.lines.last <= span.end_line]
@@ -81,7 +81,7 @@ def _own_blocks(entry: Entry, index: SymbolIndex) -> Iterable[IndexedBlock]:
 
 
 def _runs(count: int, covered: set[int]) -> Iterable[tuple[int, int]]:
-    """Yields the ranges of numbers from 1 to `count` that `covered` does not contain."""
+    """Yields the ranges between 1 and `count` that `covered` omits."""
     first = 1
     for line in [*sorted(covered), count + 1]:
         if line > first:

@@ -1,7 +1,7 @@
 """Splits a symbol into blocks. A block is a paragraph of 3 to 15 lines. Ablations edit whole blocks.
 
-Finds blocks by indentation and blank lines only, which works for all languages and takes linear time. A comment belongs
-to the statements below it. A docstring of more than 15 lines is a separate block."""
+Finds blocks by indentation and blank lines alone, which works in linear time for all languages. A comment belongs to
+the statements below it, and a docstring of more than 15 lines is a separate block."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ LEAST_LINES = 3
 MOST_LINES = 15
 _DOCSTRING_LINES = 15  # a longer docstring is a separate block
 _WHOLE_LINES = 8  # a compound statement up to this length is one block, even if its body has paragraphs
-_DEEPEST = 12  # the maximum level of indentation at which code is split
+_DEEPEST = 12  # the deepest indentation level at which code is split
 _BRACKETS = (")", "]", "}")
 _CLOSING = (*_BRACKETS, "else", "elif", "except", "finally", "catch", "end")
 
 
 @dataclass(frozen=True)
 class Block:
-    """Contains the lines from `first` to `last` of a file, 1-based and inclusive."""
+    """The lines from `first` to `last` of a file, 1-based and inclusive."""
 
     first: int
     last: int
@@ -32,8 +32,8 @@ class Block:
 
 @dataclass
 class _Statement:
-    """Represents a statement with the comments above it and its body below. `gap` is True if a blank line or a comment
-    precedes the statement."""
+    """A statement with its body and the comments above it. `gap` is True if a blank line or a comment precedes the
+    statement."""
 
     first: int
     last: int
@@ -103,7 +103,7 @@ def _grouped(statements: Sequence[_Statement]) -> list[Block]:
         if statement.body and (paragraphs or lines > MOST_LINES):
             flush()
             inner = _grouped(statement.body)
-            # The header of a compound statement belongs to the first block of its body.
+            # A compound statement's header belongs to the first block of its body.
             head = Block(statement.first, inner[0].first - 1)
             if head.lines + inner[0].lines <= MOST_LINES:
                 inner[0] = Block(head.first, inner[0].last)
@@ -119,7 +119,7 @@ def _grouped(statements: Sequence[_Statement]) -> list[Block]:
 
 
 def _merged(found: Sequence[Block]) -> list[Block]:
-    """Merges a block of fewer than three lines with an adjacent block if the result has at most 15 lines."""
+    """Merges blocks of fewer than three lines with a neighbour if the result has at most 15 lines."""
     merged: list[Block] = []
     for block in found:
         before = merged[-1] if merged else None

@@ -1,5 +1,5 @@
-r"""Maps symbols in equations to the identifiers that programmers use for them, without underscores. For example, maps
-`\sigma_t` to `sigmat`."""
+r"""Maps equation symbols to the identifiers that programmers use for them, without underscores. For example, `\sigma_t`
+becomes `sigmat`."""
 
 import re
 
@@ -28,10 +28,10 @@ def equation_symbols(latex: str) -> frozenset[str]:
 
 
 def inline_formulas(text: str) -> str:
-    """Returns the formulas between dollar signs in a text. Joins them with spaces."""
+    """Returns the formulas between dollar signs in a text, joined with spaces."""
     return " ".join(_INLINE.findall(text))
 
 
 def normalized(identifier: str) -> str:
-    """Normalises an identifier for comparison. Converts it to lower case and removes underscores."""
+    """Normalises an identifier for comparison: lower case, no underscores."""
     return identifier.replace("_", "").lower()

@@ -1,5 +1,5 @@
-"""Searches documents that have several fields with BM25F. A document is, for example, a symbol or a statement block of
-a repository."""
+"""Searches multi-field documents with BM25F. A document is, for example, a symbol or statement block in a
+repository."""
 
 import math
 from collections import Counter
@@ -13,8 +13,8 @@ _FEWEST = 20  # the minimum number of documents assumed when estimating rarity
 
 
 class FieldWeight(Value):
-    """Contains the weight of a field. `weight` is the weight of one occurrence in the field. `length` (0 to 1)
-    determines how strongly long fields are penalised."""
+    """The weight of a field. `weight` is the weight of one occurrence in the field. `length` (0 to 1) determines how
+    strongly long fields are penalised."""
 
     weight: float
     length: float
@@ -25,7 +25,7 @@ class FieldedIndex:
     2004). `documents` maps id → field → stems.
 
     Document frequency is computed over the documents in `counted`, or over all documents if it is None. `parts` are
-    also searched, but do not affect the documents' scores."""
+    also searched but do not affect the documents' scores."""
 
     def __init__(
         self,

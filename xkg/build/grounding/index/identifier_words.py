@@ -1,7 +1,7 @@
 """Maps words in papers to names in code. Uses stems, acronyms and abbreviations.
 
 For example, a paper says "initialization" and "Direct Preference Optimization", but its code says `init` and
-`dpo_loss`. The rules describe how programmers generally shorten words. There is no list of specific terms."""
+`dpo_loss`. The rules describe how programmers generally shorten words, without a list of specific terms."""
 
 import re
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# These are function words, and words that papers use for every technique. Neither kind helps to identify a technique.
+# Function words, and words that papers use for every technique, do not help to identify one.
 _STOP = _set(
     """a about above after again all also although an and any are as at based be because been before being below between
     both but by can could did different do does doing during each either every first for from further given has have
@@ -48,7 +48,7 @@ def stem(word: str) -> str:
 
 @cache
 def _segment_words(segment: str) -> tuple[str, ...]:
-    # Splitting `BaM`, `LoRALayer`, `GPT2` or `BBox` at case and digits leaves fragments, which are joined again.
+    # Splitting `BaM`, `LoRALayer`, `GPT2` or `BBox` at case changes and digits leaves fragments, which are rejoined.
     if not segment.isascii():
         return (segment.lower(),) if len(segment) > 1 else ()
     whole: list[str] = []
@@ -85,18 +85,18 @@ def content_stems(text: str) -> list[str]:
 
 
 def initials(text: str) -> set[str]:
-    """Returns the initials of a phrase, with and without stop words. For "batch and match", returns bm and bam. There
-    must be two to six initials."""
+    """Returns the initials of a phrase, with and without stop words. For "batch and match", returns bm and bam.
+    Requires two to six initials."""
     parts = [part.lower() for part in re.findall(r"[^\W\d_]+", text)]
     content = [part for part in parts if part not in _STOP]
     return {name for run in (parts, content) if 2 <= len(name := "".join(part[0] for part in run)) <= 6}
 
 
 class Vocabulary:
-    """Contains the stems in a repository's names. Words from a paper can be looked up among them.
+    """The stems in a repository's names. Looks up words from a paper among them.
 
-    Code often shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or to its consonants
-    (`ctrl`)."""
+    Code often shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or to its consonants (`ctrl`).
+    """
 
     def __init__(self, known: Iterable[str]) -> None:
         self.known = frozenset(known)
@@ -106,7 +106,7 @@ class Vocabulary:
         self._cache: dict[str, dict[str, float]] = {}
 
     def related(self, word: str) -> dict[str, float]:
-        """Returns the repository's stems that may mean `word`. Each has a confidence, which is 1 for the word
+        """Returns the repository's stems that may mean `word`. Each comes with a confidence, which is 1 for the word
         itself."""
         if word not in self._cache:
             self._cache[word] = {
@@ -122,7 +122,7 @@ def _likeness(word: str, known: str) -> float:
         return 1.0
     short, long = sorted((word, known), key=len)
     if long.startswith(short):
-        # `reg` means regular, but `in` or `re` could mean anything. Code rarely makes a word from the paper longer.
+        # `reg` means regular, but `in` or `re` could mean anything. Code rarely lengthens a word from the paper.
         if len(short) >= 5:
             return 0.85
         if len(short) >= 3 and short == known:

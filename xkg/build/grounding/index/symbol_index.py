@@ -25,7 +25,7 @@ _FIELDS: Mapping[str, FieldWeight] = {
 _BODY_CHARACTERS = 20_000
 _MOST_JOINED = 3  # the maximum number of joined words
 _MOST_EMBEDDED = 45  # the maximum number of embedded words
-_LONG = 60  # lines; blocks in longer functions are indexed as documents, too
+_LONG = 60  # lines; blocks in longer functions are also indexed as documents
 _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*'),
     "//": re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"),
@@ -40,8 +40,8 @@ FORWARD_METHODS = frozenset({"__call__", "forward"})
 
 @dataclass(frozen=True)
 class Entry:
-    """Represents a symbol in the search index, or the part of a symbol on lines `at`. `fields` maps field names to
-    stems. `lines` is the number of lines in the symbol. `inner` is the number of lines in its members."""
+    """A symbol in the search index, or its part on lines `at`. `fields` maps field names to stems. `lines` is the
+    number of lines in the symbol. `inner` is the number of lines in its members."""
 
     source: SourceSymbol
     fields: Mapping[str, tuple[str, ...]]
@@ -68,7 +68,7 @@ class Entry:
 
     @property
     def is_script(self) -> bool:
-        """Returns whether this is a file whose code is mostly outside of functions and classes."""
+        """Returns whether this is a file with most of its code outside functions and classes."""
         return self.kind == "module" and 2 * self.inner < self.lines
 
     @property
@@ -81,9 +81,8 @@ class Entry:
 class SymbolIndex(FieldedIndex):
     """Indexes the functions, methods, classes and modules in a codebase. Constants are not indexed.
 
-    `titled` contains the stems of the repository's own name. Document frequency is computed only over outermost
-    functions and methods. A class or module repeats its members' words, and a function repeats its inner functions'
-    words."""
+    `titled` contains the stems of the repository's own name. Document frequency counts only outermost functions and
+    methods, because classes, modules and functions repeat their members' words."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.entries: dict[str, Entry] = {entry.id: entry for entry in _entries(codebase)}
@@ -100,21 +99,21 @@ class SymbolIndex(FieldedIndex):
         return {identity: score for identity, score in self.search_parts(query).items() if identity in self.entries}
 
     def search_parts(self, query: Mapping[str, float]) -> dict[str, float]:
-        """Scores symbols and parts of symbols that contain any stem in `query`, best first. `query` maps stems to
+        """Scores whole and partial symbols that contain any stem in `query`, best first. `query` maps stems to
         weights."""
         return super().search(query)
 
     def document(self, identity: str) -> Entry:
-        """Returns the symbol or part with this id. `search_parts` returns such ids."""
+        """Returns the symbol or part with this id from `search_parts`."""
         return self.entries.get(identity) or self.parts[identity]
 
     def symbol_of(self, identity: str) -> str:
-        """Returns the id of the symbol that this document covers entirely or in part."""
+        """Returns the id of the symbol that this document covers fully or in part."""
         return self.document(identity).source.symbol.id
 
     def _repeats(self, entry: Entry) -> bool:
-        """Returns whether other documents also contain this symbol's words. Other documents repeat the words of an
-        inner function, and of a class or module with members."""
+        """Returns whether other documents also contain this symbol's words, as for an inner function or a class with
+        members."""
         above = self.entries.get(entry.source.parent or "")
         inside = above is not None and above.kind in ("function", "method")
         return inside or (bool(entry.members) and entry.kind in ("class", "module"))
@@ -126,10 +125,8 @@ def _repository_name(repository: str) -> str:
 
 
 def rendering(entry: Entry) -> str:
-    """Returns the text to embed for a symbol, which has up to 45 words. The text contains the symbol's name as words,
-    its docstring and comments, and the names that it uses.
-
-    With twice as many words, embeddings took longer to compute and distinguished symbols less well."""
+    """Returns up to 45 words to embed for a symbol: its name as words, its docstring and comments, and the names that
+    it uses. Embeddings of twice as many words were slower and distinguished symbols less well."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
     identifiers = " ".join(dict.fromkeys(words(strip_comments(entry.text, entry.language)[:2000])))
@@ -155,7 +152,7 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
             path = PurePosixPath(symbol.path)
             file_stem = path.parent.name if path.stem == "__init__" else path.stem
             text = "\n".join(lines[symbol.start_line - 1 : symbol.end_line])
-            # A class includes the docstrings and comments of its members.
+            # A class's text includes its members' docstrings and comments.
             prose = " ".join(_prose(s) for s in ((source, *inner) if symbol.kind == "class" else (source,))).strip()
             code = strip_comments(text, module.language)
             yield Entry(
@@ -218,7 +215,7 @@ def _joined(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def strip_comments(text: str, language: LanguageName = "python") -> str:
-    """Removes comments and docstrings from the source. Keeps other strings, because settings and messages can contain
+    """Removes comments and docstrings from the source. Keeps other strings, because settings and messages may contain
     names."""
     return _NOT_CODE[comment_mark(language)].sub("", text)
 

@@ -1,4 +1,5 @@
-"""Scores a symbol's role in its repository. Tests, plots, settings and file handling rarely implement a method."""
+"""Scores a symbol's role in its repository, because tests, plots, settings and file handling rarely implement a
+method."""
 
 import re
 from collections.abc import Set
@@ -8,8 +9,8 @@ from xkg.build.grounding.index.identifier_words import stem, words
 from xkg.build.grounding.index.symbol_index import Entry
 from xkg.build.grounding.index.working_lines import LOGGING, working_ranges
 
-# These words in a path or name indicate a role. The score of a candidate with such a role is multiplied by `_ASIDE`,
-# unless the technique's name or definition contains one of the role's words. Whole words are compared, not stems, so a
+# These words in a path or name indicate a role. A candidate's score is then multiplied by `_ASIDE`, unless the
+# technique's name or definition contains one of the role's words. Whole words are compared, not stems, so a
 # mathematical "set" does not match "settings".
 _ROLES = tuple(
     frozenset(text.split())
@@ -32,8 +33,8 @@ little."""
 
 
 def role_factor(entry: Entry, about: Set[str]) -> float:
-    """Returns the score factor (0 to 1) for a symbol's location and shape. The factor for an ordinary function or class
-    is 1. `about` contains the stems of the technique's words."""
+    """Returns the score factor (0 to 1) for a symbol's location and shape, which is 1 for an ordinary function or
+    class. `about` contains the stems of the technique's words."""
     symbol = entry.source.symbol
     named = {*words(f"{symbol.path} {symbol.qualified_name}")}
     if symbol.path.endswith(".ipynb"):
@@ -46,7 +47,7 @@ def _shape_factor(entry: Entry) -> float:
     if entry.supports:
         return ATTRIBUTE if entry.at else SUPPORTING
     if entry.kind == "module":
-        # A file of definitions ranks below the definitions. A script contains no smaller symbols.
+        # A file of definitions ranks below the definitions; a script contains no smaller symbols.
         return 0.85 if entry.is_script else 0.6
     if is_abstract(entry):
         return 0.6
@@ -60,8 +61,7 @@ _BODY = re.compile(
 
 
 def is_abstract(entry: Entry) -> bool:
-    """Returns whether a function is a placeholder. A placeholder has a short body that only passes or raises
-    `NotImplementedError`."""
+    """Returns whether a function is a placeholder, whose short body only passes or raises `NotImplementedError`."""
     return entry.kind in {"function", "method"} and entry.lines <= 12 and _BODY.search(entry.text) is not None
 
 
@@ -69,9 +69,8 @@ _DATA = frozenset("dataset datasets dataloader datamodule".split())
 
 
 def holds_nothing(entry: Entry, about: Set[str]) -> bool:
-    """Returns whether a symbol cannot implement the technique. A stub or a settings class cannot implement it. A symbol
-    that handles data cannot implement a technique that is not about data. `about` contains the stems of the technique's
-    words."""
+    """Returns whether a symbol cannot implement the technique because it is a stub or a settings class, or handles data
+    while the technique does not. `about` contains the stems of the technique's words."""
     lines = entry.text.split("\n")
     signed = {1} if entry.kind != "module" else set[int]()
     if not working_ranges(lines, 1, len(lines), mark=comment_mark(entry.language), signed=signed):

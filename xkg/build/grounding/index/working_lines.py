@@ -1,7 +1,6 @@
-"""Finds a symbol's working lines. Signatures, docstrings, comments, imports, logging and bookkeeping are not working
-lines.
+"""Finds a symbol's working lines. Signatures, docstrings, comments, imports, logging and bookkeeping do not count.
 
-Parses lines as text, by brackets and indentation, so the same implementation works for all languages."""
+Relies only on brackets and indentation, so it works for all languages."""
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -43,8 +42,8 @@ _NEUTRAL = re.compile(
 
 @dataclass(frozen=True)
 class Statement:
-    """Represents a statement on lines `first` to `last`, without its body. In `text`, comments are removed, and `s`
-    replaces each string."""
+    """A statement on lines `first` to `last`, without its body. In `text`, comments are removed and each string is
+    replaced with `s`."""
 
     first: int
     last: int
@@ -56,7 +55,7 @@ def working_ranges(
     lines: Sequence[str], first: int, last: int, *, mark: CommentMark, signed: Container[int] = ()
 ) -> list[tuple[int, int]]:
     """Returns the ranges of working lines within lines `first` to `last` (1-based, inclusive). `mark` is the string
-    that starts a comment. `signed` contains the numbers of the lines on which signatures start."""
+    that starts a comment. `signed` contains the line numbers where signatures start."""
     found = list(statements(lines, first, min(last, len(lines)), mark=mark))
     states = [_state(statement.text) for statement in found]
     if "working" not in states:  # a function may do nothing but record a loop's results
@@ -64,7 +63,7 @@ def working_ranges(
     for at, statement in enumerate(found):
         if statement.first in signed:
             states[at] = "idle"
-    for at in range(len(found) - 2, -1, -1):  # a header gets the state of the first statement in its body
+    for at in range(len(found) - 2, -1, -1):  # a header takes on the state of the first statement in its body
         if found[at + 1].indent > found[at].indent and states[at] != "idle":
             states[at] = states[at + 1]
     runs: list[tuple[int, int]] = []
@@ -79,8 +78,8 @@ def working_ranges(
 
 
 def made_attributes(lines: Sequence[str], *, mark: CommentMark) -> Iterator[tuple[int, int, str]]:
-    """Yields each statement in a constructor that creates an attribute, such as `self.act = GELU()`. Each item contains
-    the first line, the last line and the attribute's name."""
+    """Yields each statement in a constructor that creates an attribute, such as `self.act = GELU()`. Each item consists
+    of the first line, the last line and the attribute's name."""
     for statement in statements(lines, 1, len(lines), mark=mark):
         made = re.match(r"(?:self|this)(?:\.|->)(\w+)\s*+=\s*+(?:new\s+)?[\w.]++\(", statement.text)
         if made:
@@ -102,7 +101,7 @@ def statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark
     """Yields the statements that start on lines `first` to `last`, in order. `mark` is the string that starts a
     comment."""
     start = depth = indent = 0
-    inside, parts = "", list[str]()  # the mark that closes an open multi-line string or comment
+    inside, parts = "", list[str]()  # the delimiter that closes an open multi-line string or comment
     for number in range(first, last + 1):
         line = lines[number - 1]
         text, inside = _bare(line, inside, mark=mark)
@@ -119,8 +118,8 @@ def statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark
 
 
 def _bare(line: str, inside: str, *, mark: CommentMark) -> tuple[str, str]:
-    """Returns a line without comments and with `s` in place of each string. Also returns the closing mark if a string
-    or comment is still open at the end of the line."""
+    """Returns a line without comments and with each string replaced with `s`, and the closing delimiter of a string or
+    comment still open at its end."""
     text = ""
     while True:
         if inside:

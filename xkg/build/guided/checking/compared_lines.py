@@ -12,13 +12,13 @@ _NOT_SHOWN = "# --- left out for room"
 # Replacing a shorter run of lines would save too little space.
 _SHORTEST_RUN = 5
 _MOST_LINES = 4_000
-_MOST_CODE = 52_100  # the maximum bytes for the lines, module and test together
+_MOST_CODE = 52_100  # the maximum total bytes of the lines, module and test
 _CUT = "\n… (cut)"
 
 
 def compared_lines(draft: Draft, test: str = "") -> str:
-    """Returns the source lines for a draft's own statements, without lines that its module repeats. Shortens the result
-    so that it fits into a prompt together with the module and the test."""
+    """Returns the source lines for a draft's own statements, without those repeated in its module. Shortens them to fit
+    into a prompt with the module and the test."""
     lines = unrepeated(draft.own_excerpt or draft.excerpt, draft.implementation, "the module")
     room = _MOST_CODE - sum(len(text.encode("utf-8", "replace")) for text in (draft.implementation, test))
     data = lines.encode("utf-8", "replace")
@@ -26,10 +26,10 @@ def compared_lines(draft: Draft, test: str = "") -> str:
 
 
 def unrepeated(text: str, known: str, source: str) -> str:
-    """Returns the text without the signatures of omitted code, and with docstrings cut to their first line.
+    """Removes the signatures of omitted code and shortens docstrings to their first line.
 
-    Five or more consecutive lines that also occur in `known` are replaced by the first line and a comment, such as `# …
-    4 lines of the code, to "return x"`. Indentation does not matter. In the comments, `known` is called `source`."""
+    Keeps only the first of five or more consecutive lines that also occur in `known`, ignoring indentation, plus a
+    comment such as `# … 4 lines of the code, to "return x"`. The comment calls `known` by the name `source`."""
     parts = _PART.split(text)
     text = with_first_lines_of_docstrings("".join(part for part in parts if not part.startswith(_NOT_SHOWN)))
     lines, others = text.rstrip("\n").split("\n"), with_first_lines_of_docstrings(known).split("\n")
@@ -46,7 +46,7 @@ def unrepeated(text: str, known: str, source: str) -> str:
 
 
 def _with_steps(lines: Sequence[str]) -> list[tuple[str, int]]:
-    """Returns each line without its indentation, together with the change in indentation since the previous line."""
+    """Returns each line without its indentation, and the change in indentation since the previous line."""
     found, before = list[tuple[str, int]](), 0
     for line in lines:
         after = _indentation(line) if line.strip() else before

@@ -16,8 +16,7 @@ _EMPTY_SECTION = re.compile(r"^# --- new\n\s*+(?=# --- component: )", re.MULTILI
 
 
 def own_module(draft: Draft) -> str:
-    """Returns the module without the code of its proven components. Keeps lines that differ from the components'
-    code."""
+    """Returns the module without the code of its proven components, except lines that differ from it."""
     return _EMPTY.sub("", _without(draft.implementation, [c.implementation for c in draft.components if c.proven]))
 
 
@@ -46,8 +45,8 @@ def callable_components(draft: Draft) -> str:
 
 
 def with_called_components(draft: Draft) -> Draft:
-    """Adds the definitions of components that a draft's module calls but does not contain. If no definitions are
-    missing, or if they do not fit together, returns the draft unchanged."""
+    """Adds the definitions of components that a draft's module calls but does not contain. Returns the draft unchanged
+    if no definitions are missing or they do not fit together."""
     parts = (*draft.components, *draft.ready)
     composed = compose(draft.implementation, [each.part for each in parts])
     if composed.problem or not composed.used:

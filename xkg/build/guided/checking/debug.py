@@ -1,4 +1,4 @@
-"""Debugs a draft. Runs the draft and repairs it after each error, until its test passes or no rounds are left."""
+"""Debugs a draft. Runs the draft and repairs it after each error until its test passes or no rounds are left."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -24,7 +24,7 @@ Trial = Callable[[Draft], Proof]
 proofs."""
 
 PASSED = frozenset((Cause.PASSES, Cause.PROVES_NOTHING, Cause.NOT_SETTLED))
-# Changing the code cannot repair these failures.
+# No change to the code can repair these failures.
 HOPELESS = frozenset((Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NO_TEST))
 _HINTS = {
     Cause.REMOVED_API: "A library no longer has this; use what its present version offers instead.",
@@ -37,8 +37,7 @@ _HINTS = {
 
 
 class Debugged(Value):
-    """Contains the result of debugging a draft. `proof` belongs to `draft`, and `first` is the evidence from the first
-    run.
+    """The result of debugging a draft. `proof` belongs to `draft`, and `first` is the evidence from the first run.
 
     `repairs` counts the repairs in `draft`, `refused` counts the repairs that the guard rejected, and `rounds` counts
     the questions asked. `stopped` explains why debugging ended although the test fails. `failed` explains why the model
@@ -59,8 +58,8 @@ class Debugged(Value):
 
 
 def debug(draft: Draft, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """Returns the draft after at most `rounds` repairs. Does not ask the model if the test passes immediately, or if
-    changing the code cannot repair the failure (such as an unavailable package).
+    """Returns the draft after at most `rounds` repairs. Does not ask the model if the test passes immediately or the
+    failure, such as an unavailable package, is not in the code.
 
     Raises `ModelUnavailableError` and `BudgetError` like `ask`, and every error raised by `trial`."""
     proof = trial(draft)
@@ -109,8 +108,8 @@ def ask_for_repair(
     test_alone: bool = False,
     may_remove: bool = False,
 ) -> tuple[Debugged, Repair | None]:
-    """Asks the model for a repair with the prompt of this name. Returns the answer if its edits fit the draft and pass
-    the guard; otherwise, returns None.
+    """Asks the model for a repair, using the prompt with this name. Returns the answer if its edits fit the draft and
+    pass the guard, and None otherwise.
 
     The returned state contains the reason in `failed` and the number of answers that the guard refused. `tried` maps
     the code and test of each earlier run to its failure. If `test_alone` is True, only the test may change.
@@ -146,8 +145,7 @@ def ask_for_repair(
 def with_old_test(repaired: Draft, before: Draft, trial: Trial) -> tuple[Draft, Proof]:
     """Returns the repaired draft and its proof.
 
-    If the original test also passes, only the code was wrong. In that case, restores the original test, unless the new
-    test proves more, for example about code that the repair added."""
+    If the original test also passes, only the code was wrong, so it is restored unless the new test proves more."""
     if repaired.test != before.test and repaired.implementation != before.implementation:
         same_test = repaired.model_copy(update={"test": before.test})
         if (old := trial(same_test)).cause in PASSED:
@@ -157,8 +155,7 @@ def with_old_test(repaired: Draft, before: Draft, trial: Trial) -> tuple[Draft, 
 
 
 def _shown(proof: Proof) -> tuple[int, int, float]:
-    """Returns a sort key for how much a test proves. Compares the level, then the covered lines, then the fraction of
-    detected mutants."""
+    """Returns a sort key for how much a test proves: level, then covered lines, then fraction of detected mutants."""
     evidence = proof.evidence
     return evidence.level.rank, -len(evidence.uncovered_lines or ()), evidence.mutation_score or 0.0
 

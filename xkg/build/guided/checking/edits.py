@@ -1,4 +1,4 @@
-"""Applies a model's edits to a draft. To keep answers short, each edit contains only the text to replace and its
+"""Applies a model's edits to a draft. To keep answers short, an edit contains only the text to replace and its
 replacement."""
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from xkg.llm.client import AnswerType
 
 
 # `search` is text that occurs exactly once in the file. If `search` is empty, `replace` is the whole new file. (This is
-# a comment because the docstring of an answer type would be sent with every question. The prompt already explains the
+# a comment because an answer type's docstring would be sent with every question. The prompt already explains the
 # fields.)
 class Edit(AnswerType):
     file: Literal["implementation", "test", "documentation"]
@@ -29,8 +29,8 @@ class EditError(ValueError):
 
 
 def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
-    """Applies the edits in order. Returns the draft with the components that its module now calls. Drops the author's
-    remarks if the module changes.
+    """Applies the edits in order. Returns the draft with the components that its module now calls, and drops the
+    author's remarks if the module changes.
 
     Raises `EditError` if a search text does not occur exactly once."""
     texts = {"implementation": draft.implementation, "test": draft.test, "documentation": draft.documentation}

@@ -1,7 +1,6 @@
-"""Asks a model whether a module follows the definition and the source lines, and whether these two agree with each
-other.
+"""Asks a model whether a module follows the definition and the source lines, and whether these two agree.
 
-A difference between the paper and the repository is always reported as a departure, not as a fault in the code."""
+Differences between the paper and the repository are always reported as departures, not as faults in the code."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,8 +23,8 @@ _CONTEXT = 6  # lines shown around a change
 
 
 def review(drafts: Sequence[Draft], ask: Ask, lookup: Lookup, shared: Shared) -> list[Fidelity]:
-    """Returns the fidelity of each draft. The shares are missing, because the caller sets them. The reviewer may first
-    look at other places in the repository. Raises the same errors as `ask`."""
+    """Returns the fidelity of each draft, without the shares, which the caller sets. The reviewer may first look at
+    other places in the repository. Raises the same errors as `ask`."""
     looked = "\n".join(dict.fromkeys(part for draft in drafts for part in draft.looked))
     known = "\n".join([shared.inputs["code"], shared.inputs["components"], looked])
     numbers = [shared.numbers[draft.technique] for draft in drafts]
@@ -102,10 +101,8 @@ def _difference(before: str, after: str) -> str:
 
 
 def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
-    """Returns the fraction of the module's statements that were written from the definition alone.
-
-    A statement counts only if the review agrees: every definition statement that it implements must have the verdict
-    "added"."""
+    """Returns the fraction of the module's statements written from the definition alone. A statement counts only if
+    every definition statement that it implements has the verdict "added" in the review."""
     statements = statements_of(draft.definition)
     by_hand = {each.statement for each in departures if each.kind == "added"}
     added = {n for n, text in enumerate(statements, start=1) if text in by_hand}
@@ -130,8 +127,8 @@ def _departures(compared: Sequence[Compared], draft: Draft, *, searched: bool) -
 
 
 def listed_unmatched(draft: Draft, *, by_definition: bool = True) -> str:
-    """Returns the draft's own statements that have no counterpart in their source lines, one per line. If
-    `by_definition` is False, omits statements that the author wrote from the definition."""
+    """Returns the draft's own statements without a counterpart in their source lines, one per line. If `by_definition`
+    is False, omits those that the author wrote from the definition."""
     scope = draft.scope
     found = unmatched(draft.implementation, draft.excerpt, scope)
     found = found if by_definition else [each for each in found if each.line not in scope.by_definition]

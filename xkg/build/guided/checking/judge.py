@@ -24,9 +24,8 @@ from xkg.value import Value
 
 
 class Checked(Value):
-    """Contains the result of checking a draft. `evidence` is stored on the code node. If the draft was repaired,
-    `evidence` starts with the first run. `refused` counts repairs that the guard rejected, and `failed` explains why a
-    check has no answer."""
+    """The result of checking a draft. `evidence` is stored on the code node. After a repair, `evidence` starts with the
+    first run. `refused` counts repairs rejected by the guard, and `failed` explains why a check has no answer."""
 
     draft: Draft
     evidence: tuple[Evidence, ...]
@@ -39,7 +38,7 @@ class Checked(Value):
 
 
 def proved(draft: Draft, trial: Trial, ask: Ask) -> Debugged:
-    """Debugs a draft and returns the result. Strengthens a test once if it proves too little."""
+    """Debugs a draft, and strengthens its test once if it proves too little."""
     state = debug(draft, trial, ask)
     return strengthen(state, trial, ask) if state.passed else state
 
@@ -53,14 +52,14 @@ def check(
     *,
     jobs: int = 1,
 ) -> list[Checked]:
-    """Checks drafts, `jobs` at a time. A single question covers all proven drafts. This question begins with the same
-    text as the question that produced the drafts (`shared`). The model may look at other places in the codebase.
+    """Checks drafts, `jobs` at a time. A single question covers all proven drafts and begins with the same text
+    (`shared`) as the question that produced them. The model may look at other places in the codebase.
 
-    Drafts that are not faithful are revised once. The review of a revision sees only the changes. Composites then use
-    the revised code of their components.
+    Unfaithful drafts are revised once, and the review of a revision sees only the changes. Composites then use the
+    revised code of their components.
 
-    If the model gives no usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like
-    `ask`, and every error raised by `trial`."""
+    Without a usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like `ask`, and
+    every error raised by `trial`."""
     reviewed = {each[0].draft.name: each for each in _review(states, ask, codebase, shared)}
     done: dict[str, Checked] = {}
 
@@ -75,8 +74,7 @@ def check(
 
 
 def _refreshed(state: Debugged, done: Mapping[str, Checked], trial: Trial) -> Debugged:
-    """Returns the draft with its components' current code. If its test would then prove less, returns the draft
-    unchanged."""
+    """Returns the draft with its components' current code, or unchanged if its test would then prove less."""
     draft = state.draft
     new = {c.name: done[c.name].draft.implementation for c in draft.components if c.name in done}
     if all(new.get(c.name, c.implementation) == c.implementation for c in draft.components):
@@ -113,7 +111,7 @@ def _is_same_code(one: Draft, other: Draft) -> bool:
 
 
 def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
-    """Returns the reason why a revision is not better than the original code."""
+    """Explains why a revision is no better than the original code."""
     evidence = after.proof.evidence
     if evidence.level.rank < Level.TESTED.rank:
         return f"{evidence.level.value}: {evidence.reason or after.stopped or 'its test proves less'}"
@@ -121,8 +119,8 @@ def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
 
 
 def revise(state: Debugged, fidelity: Fidelity, trial: Trial, ask: Ask) -> Debugged:
-    """Returns the draft after one revision based on the findings, followed by debugging in the remaining rounds. The
-    revised draft may be worse. If the model gives no usable answer, the draft is unchanged and `failed` is set."""
+    """Revises the draft once based on the findings, then debugs it in the remaining rounds. The result may be worse.
+    Without a usable answer, the draft is unchanged and `failed` is set."""
     draft = state.draft
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
@@ -151,10 +149,10 @@ def _is_proven(state: Debugged) -> bool:
 def _review(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """Returns three values for each draft: the draft with the source lines opened during its review, its fidelity, and
-    the reason if the model returned no review.
+    """Returns each draft with the source lines opened during its review, its fidelity, and the reason for any missing
+    review.
 
-    The fidelity is None if there are no source lines. The fidelity contains only a share if the code is not proven."""
+    The fidelity is None without source lines, and only a share if the code is not proven."""
     found: list[tuple[Debugged, Fidelity | None, str | None]] = [
         (state, Fidelity(share=_share(state.draft)) if _has_source_lines(state.draft) else None, None)
         for state in states
@@ -168,8 +166,8 @@ def _review(
 def _answered(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """Returns the reviews of proven drafts. If there is no usable answer, asks two questions that each cover about half
-    of the drafts."""
+    """Returns the reviews of proven drafts. Without a usable answer, asks again with one question per half of the
+    drafts."""
     if not states:
         return []
     lookup = Lookup(codebase)

@@ -1,4 +1,4 @@
-"""Describes a run briefly for a repair prompt. Omits details that vary from run to run."""
+"""Summarises a run for a repair prompt, without details that vary from run to run."""
 
 import re
 
@@ -18,8 +18,8 @@ _FOLDER = re.compile(r"/(?:tmp|scratch|var/tmp|work|run)/[\w./@+-]*")
 
 
 def report(proof: Proof) -> str:
-    """Describes a draft's failure for a prompt, in at most `LONGEST` characters. The description contains the cause,
-    the last frames in the draft's own code, and the error."""
+    """Describes a draft's failure for a prompt, in at most `LONGEST` characters. Includes the cause, the last frames in
+    the draft's own code, and the error."""
     evidence = proof.evidence
     lines = [f"{proof.cause.value}: {steady(evidence.reason or 'no reason was given')}"]
     printed = _trimmed(steady(evidence.output_end))

@@ -22,14 +22,13 @@ _SLOW_SECONDS = 3.0
 
 
 def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """Returns the draft with a stronger test if that test proves more. Otherwise, returns the draft unchanged.
+    """Returns the draft with a stronger test if that proves more, or else unchanged.
 
-    A stronger test is requested only if the current test proves nothing or does not detect the removal of a statement.
-    Statements that only convert a value do not count.
+    Asks for one only if the current test proves nothing or misses the removal of a statement that does more than
+    convert a value.
 
-    The model may only add or strengthen assertions, not change the implementation. A new test that fails is debugged in
-    the remaining `rounds`, because either the code or the test may be wrong. `failed` is set if the model gives no
-    usable answer."""
+    The model may add or strengthen assertions but not change the implementation. Debugs a failing new test in the
+    remaining `rounds`, because the code or the test may be wrong. Sets `failed` if the model gives no usable answer."""
     draft = state.draft
     proven = state.proof.cause is Cause.PASSES and not _statements_left_out(draft.implementation, state.proof.evidence)
     if proven or state.proof.cause not in (Cause.PROVES_NOTHING, Cause.NOT_SETTLED, Cause.PASSES):
@@ -41,7 +40,7 @@ def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS)
     before = state.failed
     state, answer = ask_for_repair(state, "strengthen", inputs, ask, test_alone=True)
     if answer is None and state.proof.cause is Cause.PASSES:
-        # The test already passed, so a missing answer does not count as a failure.
+        # The test already passed, so a missing answer is not a failure.
         state = state.model_copy(update={"failed": before})
     if answer is None or not answer.edits:
         return state
@@ -70,7 +69,7 @@ def with_counts(state: Debugged, after: Debugged) -> Debugged:
 
 
 def proof_rank(proof: Proof) -> tuple[int, float]:
-    """Returns a sort key for proofs. Compares the level, then the fraction of mutants that the test detects."""
+    """Returns a sort key for proofs: the level, then the fraction of detected mutants."""
     return proof.evidence.level.rank, proof.evidence.mutation_score or 0.0
 
 

@@ -129,8 +129,7 @@ def _is_base(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _imported_from_implementation(tree: ast.Module) -> tuple[set[str], bool]:
-    """Returns the names imported from the implementation. Also returns whether the implementation itself is
-    imported."""
+    """Returns the names imported from the implementation, and whether the implementation itself is imported."""
     names: set[str] = set()
     whole = False
     for node in ast.walk(tree):
@@ -143,7 +142,7 @@ def _imported_from_implementation(tree: ast.Module) -> tuple[set[str], bool]:
 
 
 def _asserts(node: ast.AST) -> bool:
-    """Returns whether an assertion checks a value. For example, `assert True` does not check a value."""
+    """Returns whether an assertion checks a value, unlike `assert True`."""
     if isinstance(node, ast.Assert):
         return any(isinstance(inner, ast.Name | ast.Attribute | ast.Call) for inner in ast.walk(node.test))
     if isinstance(node, ast.Call):

@@ -1,4 +1,4 @@
-"""Determines which symbols an author used to write a module, among the symbols that the author saw."""
+"""Determines which of the symbols seen by an author went into a module."""
 
 import ast
 import re
@@ -9,14 +9,14 @@ from xkg.build.code.languages.python import parse_ast
 from xkg.build.similarity.fidelity import unmatched
 from xkg.build.similarity.statements import statements
 
-# The minimum fraction of a symbol's statements that need a counterpart in the module. A single statement may match by
+# The minimum fraction of a symbol's statements with a counterpart in the module. A single statement may match by
 # chance.
 _LEAST_SHARE = 0.34
 
 
 def made_from(implementation: str, best: str, sources: Sequence[str], codebase: Codebase) -> tuple[str, ...]:
-    """Returns the ids in `sources` of the symbols that were used to write the implementation, in order. Statements or
-    at least the names of these symbols occur in the implementation. Always includes the `best` place."""
+    """Returns the ids in `sources` of the symbols used to write the implementation, in order. Their statements, or at
+    least their names, occur in it. Always includes the `best` place."""
     symbols = codebase.symbols()
     names = _names(implementation)
 

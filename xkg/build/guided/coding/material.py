@@ -1,5 +1,4 @@
-"""Collects the code from which a language model implements a technique. The code consists of slices of the repository,
-or of unchanged files."""
+"""Collects the slices or whole files from which a language model implements a technique."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,19 +17,19 @@ MAX_BYTES = 52_100
 # name only.
 MOST_LOCATED = 24_000
 # The maximum bytes of located symbols and their dependencies, with shortened docstrings. If the located symbols are
-# longer, their dependencies may add up to `_BESIDE` bytes. The model can open any omitted code.
+# larger, their dependencies may add up to `_BESIDE` bytes. The model can open any omitted code.
 _MOST_NEEDED = 20_000
 _BESIDE = 6_000
 _MOST_LINES = 1_500
-# A file that cannot be sliced is shown in full if it is no larger than this.
+# A file of up to this size is shown in full if it cannot be sliced.
 _SHORT_FILE = 12_000
 _MOST_OUTLINED = 3_000
 
 
 @dataclass(frozen=True)
 class Material:
-    """Contains the code shown to the model. `code` is its text. `used` contains the located symbols in the code, and
-    `sources` also contains their dependencies. `packages` contains third-party imports. `remarks` describes special
+    """The code shown to the model. `code` is its text. `used` contains the located symbols in the code, and `sources`
+    also contains their dependencies. `packages` contains third-party imports. `remarks` describes special
     circumstances, one per line."""
 
     code: str
@@ -46,13 +45,12 @@ def material(
     lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
     ready: Mapping[str, str] = MappingProxyType({}),
 ) -> Material:
-    """Collects the located symbols, best first, and their dependencies, nearest first, in at most 52,100 bytes.
+    """Collects up to 52,100 bytes of located symbols, best first, and their dependencies, nearest first.
 
-    Symbols that do not fit are listed at the end of the code, dependencies with their signatures. If `lines` are given
-    for a located file, only these lines and their dependencies are shown.
+    Lists symbols that do not fit at the end of the code, dependencies with their signatures. If `lines` are given for a
+    located file, only these lines and their dependencies are shown.
 
-    `ready` maps the ids of symbols to the components that were written from them. Such symbols are only mentioned in a
-    remark."""
+    `ready` maps symbol ids to the components written from them. Such symbols are only mentioned in a remark."""
     symbols = codebase.symbols()
     used, refused, left_out = list[str](), dict[str, str](), list[str]()
     room = MOST_LOCATED
@@ -107,8 +105,7 @@ def material(
 
 
 def located_size(codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]]) -> int:
-    """Returns the size of located symbols in bytes. If the best symbol cannot be sliced, returns the size of a whole
-    question."""
+    """Returns the size of located symbols in bytes, or of a whole question if the best symbol cannot be sliced."""
     if slice_symbols(codebase, located[:1]).refused:
         return MOST_LOCATED
     return sum(_wanted_size(codebase, codebase.symbols()[each].symbol, lines.get(each, ())) for each in located)
@@ -133,7 +130,7 @@ def _is_shown(codebase: Codebase, cut: Slice, identity: str) -> bool:
 
 
 def _wanted_size(codebase: Codebase, symbol: Symbol, lines: Sequence[LineRange]) -> int:
-    """Returns the size of a symbol in bytes. If `lines` are given, only they count."""
+    """Returns the size in bytes of a symbol or, if given, of its `lines`."""
     text = codebase.source(symbol)
     if not lines:
         return _size(text)
@@ -181,7 +178,7 @@ def _fitting_slice(
     codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]], ready: Sequence[str]
 ) -> Slice:
     """Returns the slice of these symbols. Drops dependencies if the slice would be too long. Shortens the docstrings of
-    dependencies, and of symbols of which only some `lines` are shown."""
+    dependencies and of partly shown symbols."""
     vendored = vendored_folders(codebase)
 
     def outlined(path: str) -> bool:

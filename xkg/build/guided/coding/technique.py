@@ -34,18 +34,16 @@ class Model(Protocol):
 
     def for_paper(self, paper: str) -> Ask: ...
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
-        """Returns everything that determines the answers to these prompts, except the inputs. The values are JSON
-        values."""
+        """Returns everything but the inputs that determines the answers to these prompts, as JSON values."""
         ...
 
 
 class Coded(Value):
-    """Contains the result for one technique. The result is either `code`, with the symbols and lines that the code was
-    written from, or the `reason` why there is no code.
+    """The result for one technique. Contains either `code`, with the symbols and lines that it was written from, or the
+    `reason` for its absence.
 
     `failed` explains why the model failed, and `first` is the level that the first run reached. `repairs` counts the
-    repairs that were applied, and `refused` counts the rejected repairs. `final` is False if another run may reach a
-    higher level."""
+    applied repairs, and `refused` the rejected ones. `final` is False if another run may reach a higher level."""
 
     technique: str
     code: Code | None = None
@@ -67,9 +65,9 @@ class Coded(Value):
 
 @dataclass(frozen=True)
 class CodingContext:
-    """Contains the context that all techniques share. `jobs` techniques are processed at a time.
+    """The context that all techniques share. Processes `jobs` techniques at a time.
 
-    `why` maps techniques to the reason for their location. `lines` maps them to the relevant lines in symbols that also
+    `why` maps techniques to the reason for their location. `lines` maps them to the relevant lines of symbols that also
     do other things. `runs` is True if this machine can run code. If it cannot, or if the build is only planned,
     `trials` is None and the highest level is `parsed`."""
 
@@ -93,14 +91,14 @@ def code_techniques(
     begun: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Coded], LanguageModelError | None]:
     """Returns the code for every technique in `located`, keyed by technique. `located` maps each technique to its
-    symbols, best first. If an error left some techniques without code, also returns that error.
+    symbols, best first. Also returns any error that left some techniques without code.
 
-    `begun` is called with a technique's name when work on the technique begins. `progress` is called for each finished
+    `begun` is called with a technique's name when work on the technique begins. `progress` is called after each
     technique with the number done, the total and the name.
 
-    One question asks for the code for several techniques, and another question asks for a review of this code. A
-    question for a composite never comes before the questions for its components and for the other techniques that its
-    definition mentions. Finished techniques are stored in the context's folder. Raises the same errors as `Trials`."""
+    One question asks for the code of several techniques, and another for its review. A composite is never asked about
+    before its components and the other techniques mentioned in its definition. Finished techniques are stored in the
+    context's folder. Raises the same errors as `Trials`."""
     planned = _Plan(techniques, located, context)
     names = {t.id: t.name for t in techniques}
     done: dict[str, Coded] = {}
@@ -150,8 +148,7 @@ def code_techniques(
 
 
 class _Plan:
-    """Determines the order in which techniques are processed, with components first. Also contains the techniques that
-    each technique needs."""
+    """Determines the processing order of techniques, components first, and the techniques that each one needs."""
 
     def __init__(
         self, techniques: Sequence[Technique], located: Mapping[str, Sequence[str]], context: CodingContext
@@ -169,8 +166,7 @@ class _Plan:
                 self._follow(technique.id)
 
     def _follow(self, identity: str) -> None:
-        """Adds a technique to the order, directly after the techniques that it needs, so that all of them share a
-        question."""
+        """Adds a technique to the order directly after the techniques that it needs, so they share a question."""
         if identity in self.order:
             return
         for technique in self._techniques:
@@ -204,7 +200,7 @@ class _Plan:
         self, parts: Sequence[Technique], done: Mapping[str, Coded], group: Sequence[str]
     ) -> tuple[list[Component], list[str], list[str]]:
         """Returns three lists: the components whose code runs, the ids of the components in the same question, and the
-        names of all other components. A component without running code is replaced by its own components."""
+        names of all other components. A component without running code is replaced with its own components."""
         found, inside, absent = list[Component](), list[str](), list[str]()
         for part in parts:
             component = _component(part, done[part.id]) if part.id in done else None
@@ -222,7 +218,7 @@ class _Plan:
 
 
 def _component(technique: Technique, coded: Coded) -> Component | None:
-    """Returns a technique's code if it runs and the review did not find that it does something else."""
+    """Returns a technique's code if it runs and the review did not find it to do something else."""
     code = coded.code
     fidelity = code.evidence[-1].fidelity if code and code.evidence else None
     is_unrelated = fidelity is not None and fidelity.unrelated is not None
@@ -249,8 +245,8 @@ def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str
 
 
 def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Maps each technique to the techniques that its definition mentions and that its code may use. These techniques
-    come from elsewhere in the hierarchy. The result contains no dependency cycles."""
+    """Maps each technique to the techniques elsewhere in the hierarchy that its definition mentions and its code may
+    use. The result has no dependency cycles."""
     needs = {each: set(others) for each, others in below.items()}
 
     def reached(identity: str) -> set[str]:
@@ -318,7 +314,7 @@ def _coded(
         found, offered[identity] = _drafted(writing, task, outcomes[identity]), _parts(task)
         others = offered[identity] - {*asked[identity].inside, *_parts(asked[identity])}
         if isinstance(outcomes[identity], Written) and (others or isinstance(found, str)):
-            # The technique's components differ from those listed in the question.
+            # the technique's components differ from those listed in the question
             alone = Writing([task], codebase, ask, installed)
             found = _drafted(alone, task, alone.answers(found if isinstance(found, str) else "")[identity])
         if not isinstance(found, Draft) or trial is None:
@@ -376,7 +372,7 @@ def _result(task: Task, written: Draft | Declined | str, checked: Checked | None
 
 
 def with_departures_of(draft: Draft, components: Sequence[Component], evidence: Evidence) -> Evidence:
-    """Returns the evidence plus the departures of the components that a draft's module includes."""
+    """Returns the evidence plus the departures of the components included in a draft's module."""
     if evidence.fidelity is None:
         return evidence
     used = {component.name for component in draft.components}
@@ -389,7 +385,7 @@ def with_departures_of(draft: Draft, components: Sequence[Component], evidence: 
 
 
 def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
-    """Adds sources to the draft: symbols that were opened for the draft and whose lines its module uses."""
+    """Adds to the draft's sources the symbols that were opened for it and whose lines its module uses."""
     used = made_from(draft.implementation, "", draft.opened, codebase)
     return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft
 

@@ -1,4 +1,4 @@
-"""Runs drafts with the packages that they import. Stores each result before using it."""
+"""Runs drafts with the packages that they import, and stores each result before using it."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +22,11 @@ class Trials:
     """Runs drafts for one paper, at most `slots` at a time, cheapest first. Thread-safe. A draft always gets the same
     proof, even in later builds, unless its run was killed or timed out.
 
-    `make` finds packages for the imports in the code and test. `make` also finds packages for `base`, the imports in
-    the paper's code, so that most drafts share an environment. `installed` returns this environment.
+    `make` finds packages for the imports in the code and test, and for `base`, the imports in the paper's code. Most
+    drafts thus share an environment, which `installed` returns.
 
-    If there are several sets of package versions, the set with the most successful `base` imports is used. The first
-    set wins ties. If a run fails inside a package, the other versions are tried.
+    Of several sets of package versions, uses the first with the most successful `base` imports, and tries the others if
+    a run fails inside a package.
 
     `final` becomes False if another run may reach a higher level, for example because a registry was down. Raises the
     same errors as the runner and `make`. Raises `StoreError` if `folder` cannot be written."""
@@ -56,7 +56,7 @@ class Trials:
         self._ordered: list[_Versions] | None = None
 
     def __call__(self, draft: Draft) -> Proof:
-        """Returns the proof of the highest level that a draft reaches."""
+        """Returns the proof of the highest level reached by a draft."""
         code = node(draft)
         proven = tuple(sorted(c.implementation for c in draft.components if c.proven))
         best: Proof | None = None
@@ -73,8 +73,8 @@ class Trials:
     def _completed(
         self, code: Code, proven: Sequence[str], environment: Environment, lines: Sequence[str], day: str | None
     ) -> tuple[Proof, Environment]:
-        """Returns the proof and its environment. If the code needs more modules at run time, adds them to the
-        environment."""
+        """Returns the proof and its environment, to which it adds any further modules that the code needs at run
+        time."""
 
         def make(modules: Sequence[str]) -> Environment:
             return self._made({**dict.fromkeys(modules, ()), **self._imports(code)}, lines, day)
@@ -95,7 +95,7 @@ class Trials:
             return self._make(self._base, lines, day)
 
     def _versions(self) -> list[_Versions]:
-        """Returns the sets of requirement lines in the order in which drafts try them. Each set has a date."""
+        """Returns the sets of requirement lines, each with a date, in the order in which drafts try them."""
         with self._choosing:
             if self._ordered is None:
                 self._ordered = self._by_imports()
@@ -166,7 +166,7 @@ class Trials:
 
 
 def node(draft: Draft) -> Code:
-    """Returns the code node for a draft. The node has no level yet."""
+    """Returns the code node for a draft. It has no level yet."""
     return Code(
         id=code_id(draft.technique, draft.implementation, draft.test),
         technique=draft.technique,

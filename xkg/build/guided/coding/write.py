@@ -27,8 +27,8 @@ from xkg.value import Value
 
 # Packages that every module may import.
 ALWAYS = ("numpy",)
-# The maximum number of techniques in one question. The answer has about 2,300 tokens per technique, and some models
-# stop at 16,000 tokens.
+# The maximum number of techniques in one question. An answer has about 2,300 tokens per technique, and some models stop
+# at 16,000.
 _MOST_TOGETHER = 6
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -45,8 +45,8 @@ _NO_CODE = "A component that a technique is made of and that has no code of its 
 
 
 class Component(UsedComponent):
-    """Represents a technique's code that other code can call. `excerpt` comes from the component's draft. `departures`
-    lists how the code differs from the paper."""
+    """A technique's code, as other code can call it. `excerpt` comes from the component's draft. `departures` lists how
+    the code differs from the paper."""
 
     technique: str
     proven: bool = False
@@ -55,8 +55,7 @@ class Component(UsedComponent):
 
 
 class Declined(Value):
-    """Contains the model's reason why the located code does not implement the technique. `shown` lists the names of the
-    symbols that the model saw."""
+    """The model's reason for rejecting the located code. `shown` lists the names of the symbols that the model saw."""
 
     technique: str
     reason: str
@@ -64,13 +63,12 @@ class Declined(Value):
 
 
 class Task(Value):
-    """Represents a technique whose code is to be written from its located symbols. `located` contains the ids of at
-    least one symbol, best first, and `why` is the reason for the location. `lines` contains the relevant lines of
-    symbols that also do other things.
+    """A technique to be coded from its located symbols. `located` contains the ids of at least one symbol, best first,
+    and `why` is the reason for the location. `lines` contains the relevant lines of symbols that also do other things.
 
     `components` contains the components with code. `inside` lists the ids of components written in the same question.
     `absent` lists the names of components without code. `whole` is the technique that a later question builds from this
-    technique and others."""
+    one and others."""
 
     technique: Technique
     located: tuple[str, ...]
@@ -88,8 +86,8 @@ class Task(Value):
 
 @dataclass(frozen=True)
 class Written:
-    """Represents a module that fits its components, and the lines that its author looked at. `allowed` lists the
-    packages that the module may import."""
+    """A module that fits its components, and the source lines that its author consulted. `allowed` lists the packages
+    that the module may import."""
 
     module: Module
     lookup: Lookup
@@ -100,11 +98,9 @@ Outcome = Written | Declined | str
 
 
 def together(sizes: Mapping[str, int]) -> list[list[str]]:
-    """Groups techniques, in the given order, so that each group fits in one question. `sizes` maps techniques to the
-    bytes of their located code.
-
-    Each group repeats the rules and the common code only once. Components come before their composites, so that the
-    code in one answer fits together."""
+    """Groups techniques, in the given order, to fit one question each. `sizes` maps techniques to the bytes of their
+    located code. A group shares the rules and common code. Components precede their composites, so that the code in one
+    answer fits together."""
     groups: list[list[str]] = []
     room = 0
     for technique, size in sizes.items():
@@ -122,10 +118,10 @@ def size_of(task: Task, codebase: Codebase) -> int:
 
 
 class Writing:
-    """Asks for the code for several techniques in one question. A task comes after the tasks for its components.
+    """Asks for the code for several techniques in one question. Each task follows the tasks for its components.
 
     If an `installed` environment is given, only its packages can be imported. `made` maps techniques to components that
-    are `inside` a task but not in this question. `shared` is the text with which the review also begins."""
+    are `inside` a task but not in this question. The review also begins with the text `shared`."""
 
     def __init__(
         self,
@@ -152,11 +148,11 @@ class Writing:
         )
 
     def answers(self, refused: str = "") -> dict[str, Outcome]:
-        """Returns each technique's module, or the reason why there is no module. The model may first look at other
-        places in the repository.
+        """Returns each technique's module, or the reason why there is none. The model may first look at other places in
+        the repository.
 
-        If a module is unusable, another question asks for that technique alone and states why the module was `refused`.
-        Raises the same errors as `ask`, except `AnswerError`."""
+        If a module is unusable, asks again for that technique alone and states why the module was `refused`. Raises the
+        same errors as `ask`, except `AnswerError`."""
         tasks, lookup = self._tasks, Lookup(self._codebase)
         pins = self._installed.provided if self._installed else {}
         packages = ", ".join(describe_package(name, pins.get(name, "")) for name in self._allowed)
@@ -196,7 +192,7 @@ class Writing:
         """Returns the draft for a module, or the reason why the module does not fit its components. The task must
         contain the code for all components.
 
-        Inserts component definitions that the module uses at its start, and adds their sources to the excerpt."""
+        Prepends the component definitions that the module uses, and adds their sources to the excerpt."""
         answer = written.module
         if found := "\n".join(faults(answer, task.parts, written.allowed)):
             return found
@@ -225,7 +221,7 @@ class Writing:
         return written.lookup.added_to(draft)
 
     def _complaint(self, answer: CodeAnswer, n: int, task: Task, made: dict[str, Component]) -> str:
-        """Returns the faults in a module. Also adds the module's code to `made`."""
+        """Returns the faults in a module, and adds its code to `made`."""
         module = _by_number(answer).get(n)
         if module is None:
             return "its module is missing"
@@ -276,7 +272,7 @@ def _parts(task: Task, made: Mapping[str, Component]) -> list[Part]:
 
 
 def _add(task: Task, module: Module, made: dict[str, Component]) -> None:
-    """Adds a module's code to the components' code. The code has not run yet."""
+    """Adds a module's code, which has not run yet, to the components' code."""
     if source := compose(module.implementation, _parts(task, made)).source:
         identity, name = task.technique.id, task.technique.name
         made[identity] = Component(name=name, technique=identity, implementation=source)
@@ -302,7 +298,7 @@ def _declared(answer: Module) -> Iterator[str]:
 
 def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
     """Returns the functions and classes that the answer's plan lists only under statements with the origin
-    "definition". Maps each of them to the numbers of these statements."""
+    "definition", mapped to these statements' numbers."""
     tree = parse_ast(answer.implementation)
     named = [(planned, set(_NAME.findall(planned.note))) for planned in answer.statements]
     found: dict[str, tuple[int, ...]] = {}
@@ -347,7 +343,7 @@ def _joined(own: str, others: Iterable[str]) -> str:
 
 def _made_from(codebase: Codebase, located: Sequence[str], components: Sequence[Component]) -> dict[str, str]:
     """Maps the ids of functions and methods to the first component made from each. Excludes symbols that are themselves
-    located, or that share lines with a located function."""
+    located or share lines with a located function."""
     symbols = codebase.symbols()
     own = [symbols[identity].symbol for identity in located]
     made = {source: c.name for c in reversed(components) for source in c.sources if source in symbols}
@@ -368,8 +364,7 @@ def _overlap(symbol: Symbol, located: Symbol) -> bool:
 def _allowed(
     source: Material, components: Sequence[Component], installed: Environment | None
 ) -> tuple[list[str], list[str]]:
-    """Returns the packages that may be imported. Also returns a remark for each unavailable package that the code
-    imports."""
+    """Returns the packages that may be imported, and a remark for each unavailable one that the code imports."""
     packages = {*ALWAYS, *source.packages}
     for component in components:
         packages.update(needed_imports(component.implementation))

@@ -1,4 +1,4 @@
-"""Checks that a definition can be understood without its paper. Also checks that all its numbers occur in the paper."""
+"""Checks that a definition can be understood without its paper and that all its numbers occur there."""
 
 import re
 from functools import lru_cache
@@ -27,20 +27,19 @@ def mangled(text: str) -> str | None:
 
 
 def pointer(text: str) -> str | None:
-    """Returns the first reference in `text` to a section, an equation, a citation or similar. Returns None if there is
-    no reference."""
+    """Returns the first reference in `text` to a section, equation, citation or the like, or None if there is none."""
     plain = _FORMULA.sub(" ", text)
     match = _POINTER.search(plain)
     return " ".join(match[0].split()) if match else None
 
 
 _NUMBER = re.compile(r"\d{1,3}(?:(?:,|\{,\})\d{3})++|\d++(?:\.\d++)?|\.\d++")
-# Smaller whole numbers may be spelled out as words.
+# Smaller whole numbers may be spelled out.
 _SPELLED = 20
 
 
 def foreign_numbers(definition: str, document: Document) -> list[str]:
-    """Returns the numbers in a definition that do not occur in the paper in any notation. For example, 0.50 equals .5,
+    """Returns the numbers in a definition that do not occur in the paper, in any notation. For example, 0.50 equals .5,
     1,000 equals 1000, and 5 % equals 0.05."""
     known = _numbers_of(document.title, document.abstract, document.text)
     return [text for text, value in _values(definition).items() if not known & {value, value / 100, value * 100}]

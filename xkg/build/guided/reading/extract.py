@@ -1,6 +1,5 @@
-"""Extracts a paper's technique tree, findings and resources with a single question to a language model.
-
-Extraction is the first stage. The definitions are complete, so later stages do not read the paper again."""
+"""Extracts a paper's technique tree, findings and resources with a single question to a language model. This is the
+first stage. Its definitions are complete, so later stages do not read the paper again."""
 
 import re
 from collections import Counter
@@ -64,10 +63,9 @@ class PaperAnswer(AnswerType):
 
 
 class GuidedExtraction(Extraction):
-    """Contains the techniques that a model finds in a paper. `outside` lists procedures that are not part of the
-    paper's method. These procedures are hidden, and the reason is recorded. `places` maps each technique to the ids of
-    functions and classes that implement all or part of it. `nothing_in` lists the ids of the remaining code that was
-    shown."""
+    """The techniques that a model finds in a paper. `outside` lists procedures outside the paper's method, which are
+    hidden for a recorded reason. `places` maps each technique to the ids of functions and classes that implement all or
+    part of it. `nothing_in` lists the ids of the remaining code that was shown."""
 
     outside: tuple[Technique, ...] = ()
     places: Mapping[str, tuple[str, ...]] = Field(default={})
@@ -77,11 +75,11 @@ class GuidedExtraction(Extraction):
 def extract_with_model(
     document: Document, paper_id: str, ask: Ask, window: int, codebase: Codebase | None = None
 ) -> GuidedExtraction:
-    """Returns the techniques, findings and resources in a paper. Asks one question of at most `window` tokens,
+    """Returns the techniques, findings and resources in a paper. Asks one question, which takes at most `window` tokens
     including the answer. Excerpts are the passages that the answer cites.
 
-    If a definition is refused and a sentence in it is still faulty in the next answer, that sentence is omitted. Raises
-    the same errors as `ask`."""
+    If a definition is refused, drops any sentence that is still faulty in the next answer. Raises the same errors as
+    `ask`."""
     passages = read_passages(document)
     code = public_code(codebase) if codebase is not None else []
     refused: list[str] = []
@@ -123,8 +121,8 @@ def extract_with_model(
 
 
 def complaint(answer: PaperAnswer, passages: Passages, *, is_last: bool = False) -> str | None:
-    """Returns the definite errors in an answer, worded for the model. Returns None if there are no errors. If `is_last`
-    is True, faulty sentences are errors only if the definition has no other sentences."""
+    """Returns the definite errors in an answer, worded for the model, or None. If `is_last` is True, a faulty sentence
+    is an error only in a definition without any other sentences."""
     techniques = [c for c in answer.components if c.is_technique]
     if not techniques:
         return "there is no methodology and no technique: list what the paper proposes and its components"
@@ -184,8 +182,8 @@ def _symbols(component: Component, code: Sequence[PublicCode]) -> tuple[str, ...
 def _hidden(
     outside: Iterable[Component], techniques: Sequence[Technique], passages: Passages, code: Sequence[PublicCode]
 ) -> Iterator[Technique]:
-    """Yields procedures outside the method as hidden techniques below the first technique, together with their places
-    in the repository. Omits duplicates."""
+    """Yields procedures outside the method as hidden techniques below the first technique, with their places in the
+    repository. Omits duplicates."""
     top = techniques[0]
     listed = {_folded(name) for t in techniques for name in (t.name, *t.aliases)}
     new = {name: c for c in outside if (name := _folded(c.name)) not in listed}
@@ -228,7 +226,7 @@ def _faults_of_tree(components: Sequence[Component]) -> list[str]:
 
 
 def _parent(component: Component, components: Sequence[Component]) -> int | None:
-    """Returns the index of a component's parent, which is found by name or else by alias."""
+    """Returns the index of a component's parent, found by name or else by alias."""
     if not component.parent:
         return None
     parent = _folded(component.parent)
@@ -291,7 +289,7 @@ def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
 
 
 def _resources(answer: PaperAnswer, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
-    """Returns the resources that the model lists. Adds the addresses of any releases that it omitted."""
+    """Returns the resources that the model lists, plus the addresses of any releases that it omitted."""
     rows = [(c.name.strip(), c.definition or None) for c in answer.components if c.type == "resource"]
     listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()
     for found in claims.resources(passages.reader, paper_id):

@@ -22,9 +22,9 @@ from xkg.value import Value
 CANDIDATES = 10
 MOST_PLACES = 5
 _MOST_ASKED = 24
-_DEFINITION = 2_600  # characters; definitions are not shortened, because the model would not look for the missing parts
-# The number of lines shown for symbols that the search ranks first for a technique, and for other symbols. All symbols
-# are shortened further if they exceed the size of a question. The model can open the remaining lines.
+_DEFINITION = 2_600  # characters; never shortens definitions, because the model would not look for the missing parts
+# The number of lines shown for the top-ranked symbols of a technique, and for other symbols. All symbols are shortened
+# further if they exceed the size of a question. The model can open the remaining lines.
 _FIRST = 3
 _LINES = 60
 _LINES_OF_OTHERS = 10
@@ -58,9 +58,9 @@ class Places(Asking):
 
 
 class GuidedGrounding(Value):
-    """Contains the located techniques. `why` maps each technique to the model's sentence about the place of its code,
-    or about missing code. `lines` maps a technique and a symbol to the relevant lines if the symbol also does other
-    things. `failed` maps techniques without a usable answer to the reason. These techniques are not located."""
+    """The located techniques. `why` maps each technique to the model's sentence about its place or lack of code.
+    `lines` maps a technique and a symbol to the relevant lines if the symbol also does other things. `failed` maps
+    techniques that were not located for want of a usable answer to the reason."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}
@@ -78,11 +78,11 @@ def ground_with_model(
     named: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> GuidedGrounding:
     """Locates each technique at zero to five symbols. For each technique, the model sees the symbols in `named` and the
-    ten that the search ranks best. The model may look at other places in the repository before it answers. Scores
-    express the model's confidence: about 0.95, 0.75 or 0.5.
+    ten best search results. The model may look at other places in the repository before it answers. Scores express the
+    model's confidence: about 0.95, 0.75 or 0.5.
 
-    One question covers up to 24 techniques. If there are more, or if there is no usable answer, two questions each
-    cover half of the techniques.
+    One question covers up to 24 techniques. For more techniques, or without a usable answer, two questions each cover
+    half.
 
     Raises `EmbeddingError`. Also raises the same errors as `ask`, except `AnswerError`."""
     if not techniques or not codebase.modules:
@@ -123,8 +123,8 @@ def ground_with_model(
 
 @dataclass(frozen=True)
 class _Located:
-    """Contains the symbols for a technique, best first, and the model's sentence about them. Each symbol is mapped to
-    the lines that implement the technique. An empty list means the whole symbol."""
+    """The symbols for a technique, best first, and the model's sentence about them. Each symbol is mapped to the lines
+    that implement the technique. An empty list means the whole symbol."""
 
     places: tuple[tuple[str, _Confidence, tuple[LineRange, ...]], ...] = ()
     why: str = ""
@@ -146,7 +146,7 @@ class _Judge:
     ask: Ask
 
     def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, _Located], dict[str, str]]:
-        """Returns the places for each technique. For techniques without an answer, returns the reason instead."""
+        """Returns the places for each technique, or the reason why there is no answer."""
         if len(batch) > _MOST_ASKED:
             return self._halves(batch)
         entries = self._listed(batch)
@@ -199,8 +199,7 @@ class _Judge:
         return [entry for identity, entry in self.index.entries.items() if identity in listed]
 
     def _entry(self, named: str, entries: Sequence[Entry]) -> Entry | None:
-        """Returns the symbol that an answer refers to. A candidate is referred to by its number, and any other symbol
-        by its file and name."""
+        """Returns the symbol that an answer refers to: a candidate by its number, any other symbol by file and name."""
         name = named.strip().strip("[]")
         if name.isdecimal():
             return entries[int(name) - 1] if 0 < int(name) <= len(entries) else None
@@ -256,8 +255,8 @@ class _Judge:
 
 
 def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
-    """Returns a symbol's lines without blank lines and with only the first line of each docstring. Replaces any other
-    candidate inside the symbol by its number and signature."""
+    """Returns a symbol's lines, without blank lines and with only the first line of each docstring. Any other candidate
+    inside is replaced with its number and signature."""
     lines = entry.text.split("\n")
     top = entry.source.symbol.start_line
     for (first, last), instead in _inner(entry, entries).items():
@@ -269,8 +268,8 @@ def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
 
 
 def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRange, ...]:
-    """Returns the source lines that equal one of the quotes, ignoring whitespace. If no line equals a quote, uses the
-    lines that begin with it. Lines are numbered from `first`. Returns () if any quote is not found."""
+    """Returns the source lines that equal one of the quotes (or else begin with it), ignoring whitespace. Lines are
+    numbered from `first`. Returns () if any quote is missing."""
     texts = {number: "".join(line.split()) for number, line in enumerate(source.split("\n"), first)}
     found: set[int] = set()
     for quote in ("".join(words.split()).removesuffix("…") for words in quotes):
@@ -289,7 +288,7 @@ def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRa
 
 
 def _reason(judged: Judged) -> str:
-    """Returns the model's sentence. Adds the parts of the definition that the model did not find anywhere."""
+    """Returns the model's sentence, plus the parts of the definition that the model did not find."""
     lacking = " ".join(judged.lacking.split()) if judged.places else ""
     return " ".join([*judged.why.split(), *([f"None of these places contains: {lacking}"] if lacking else [])])
 

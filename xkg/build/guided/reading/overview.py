@@ -1,4 +1,4 @@
-"""Summarizes a repository with the beginning of its README and the names defined in its files."""
+"""Summarizes a repository using the beginning of its README and the names defined in its files."""
 
 import re
 import textwrap
@@ -10,7 +10,7 @@ from xkg.build.guided.vendored import is_inside, vendored_folders
 _CHARACTERS = 2_000
 _NAMES_A_FILE = 6
 _DOCSTRING = 90
-# Matches files that rarely contain a method. Such files are listed last and omitted first.
+# Matches files that rarely contain a method, which are listed last and omitted first.
 _ASIDE = re.compile(
     r"(?:^|[/_])(?:tests?|conftest|examples?|docs?|benchmarks?|tools|setup|plot\w{0,20}|logg\w{0,10})(?=[/_.])",
     re.IGNORECASE,
@@ -18,9 +18,8 @@ _ASIDE = re.compile(
 
 
 def overview(codebase: Codebase) -> str:
-    """Returns a Markdown summary of at most about 2,000 characters. The summary contains the README's first paragraph
-    and the names that each file defines. The most imported files come first. Files that define the same names are
-    listed once."""
+    """Returns a Markdown summary of about 2,000 characters at most, with the README's first paragraph and the names
+    defined in each file. The most imported files come first. Files that define the same names are listed together."""
     paragraphs = (" ".join(p.split()) for p in re.split(r"\n\s*\n", _prose(codebase.readme)))
     lines = [textwrap.shorten(next(filter(_is_prose, paragraphs), ""), _CHARACTERS // 2, placeholder=" …"), ""]
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -41,8 +40,7 @@ def overview(codebase: Codebase) -> str:
 
 
 def by_importance(codebase: Codebase) -> list[Module]:
-    """Returns the modules, with the most imported modules first. Vendored packages, tests and similar files come
-    last."""
+    """Returns the modules, most imported first. Vendored packages, tests and similar files come last."""
     vendored = vendored_folders(codebase)
     imported = Counter(
         target for module in codebase.modules for target in {i.target for i in module.imports if i.target is not None}

@@ -1,8 +1,6 @@
-"""Renders a paper's text for the question about the paper.
-
-Includes all text that can define a technique, even experiments, because many papers describe parts of their method
-there. Reduces related work and discussion to headings, displayed equations and algorithms. Omits proofs and result
-tables."""
+"""Renders a paper's text for the question about it. Includes all text that may define a technique, even experiments,
+because many papers describe parts of their method there. Reduces related work and discussion to headings, displayed
+equations and algorithms. Omits proofs and result tables."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -19,7 +17,7 @@ _PROOFS = re.compile(r"\bproofs?\b", re.IGNORECASE)
 _QED = re.compile(r"(?:\\square|\\blacksquare|\\qed|\\Box|[□∎◻]|Q\.E\.D\.)\W{0,200}+$")
 _STATEMENT = re.compile(r"\W*+(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Condition|Algorithm)\b")
 _PROOF = re.compile(r"\W*+(?:Proof|Sketch of (?:the )?proof)\b", re.IGNORECASE)
-# If the window is too small for the paper, the roles at the end of this list are omitted first.
+# If the window is too small, the roles at the end of this list are dropped first.
 _ORDER = (
     Role.ABSTRACT,
     Role.METHOD,
@@ -72,8 +70,7 @@ def shown(passages: Passages) -> list[Passage]:
 
 
 def rendered(passages: Passages, numbers: Collection[int]) -> str:
-    """Renders these passages for a prompt. Keeps the reading order, includes all headings, and marks omitted
-    passages."""
+    """Renders these passages for a prompt. Keeps the reading order and all headings, and marks omissions."""
     out: list[str] = []
     ahead = [part for top in passages.parts for part in top.walk()]
     was_cut = False
@@ -129,8 +126,8 @@ def _path(part: Part) -> Iterator[Part]:
 
 
 def _is_reduced(above: Sequence[Part]) -> bool:
-    """Returns whether the part belongs to related work, discussion or back matter. The nearest title that indicates a
-    role decides."""
+    """Returns whether the part belongs to related work, discussion or back matter, judging by the nearest telling
+    title."""
     for part in above:
         # "Preliminaries and related work" is kept because it contains preliminaries.
         roles = {role_of_title(each) for each in re.split(r"\band\b|,|&", part.title)} - {None, Role.THEORY}

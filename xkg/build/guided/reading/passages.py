@@ -1,7 +1,7 @@
 """Splits a paper into numbered passages of readable text, with formulas as LaTeX. Passages are paragraphs, statements,
 algorithms, tables, captions and footnotes.
 
-A model cites passages by number, so its answer can be mapped to offsets in the paper without quotes."""
+A model cites passages by number, so its answer maps to offsets in the paper without quotes."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from xkg.build.techniques.section_roles import Part, Role, part_at, role_of_titl
 from xkg.model import Excerpt
 
 Span = tuple[int, int]
-LONGEST_TABLE = 2500  # characters; larger tables are assumed to list results
+LONGEST_TABLE = 2500  # characters; larger tables presumably list results
 _LEAST = 40  # the minimum length of a statement between paragraphs, in characters
 _TABLE = re.compile(
     r"\\begin\{(tabular[x*]?|longtable)\}(?:(?!\\begin\{(?:tabular|longtable)).){0,20000}?\\end\{\1\}"
@@ -44,7 +44,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 @dataclass(frozen=True)
 class Piece:
-    """Represents a sentence, or a whole block such as a table. Has readable text and a position."""
+    """A sentence or a whole block, such as a table. Has readable text and a position."""
 
     text: str
     spans: tuple[Span, ...]
@@ -55,8 +55,8 @@ Kind = Literal["text", "statement", "algorithm", "table", "caption", "footnote",
 
 @dataclass(frozen=True)
 class Passage:
-    """Represents a numbered passage of a paper. `number` counts from 1 in reading order. `part` is None before the
-    first heading."""
+    """A numbered passage of a paper. `number` counts from 1 in reading order. `part` is None before the first
+    heading."""
 
     number: int
     kind: Kind
@@ -79,7 +79,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Passages:
-    """Contains all passages in a paper, with its sentences and parts."""
+    """All passages of a paper, with its sentences and parts."""
 
     reader: Reader
     parts: tuple[Part, ...]

@@ -1,5 +1,4 @@
-"""Lists the public functions, classes and scripts in a paper's repository. Finds public code that no technique's code
-uses."""
+"""Lists the public functions, classes and scripts in a paper's repository, and those that no technique's code uses."""
 
 import re
 import textwrap
@@ -18,16 +17,16 @@ _CALL = re.compile(r"([A-Za-z_]\w{2,})\(")
 
 @dataclass(frozen=True)
 class PublicCode:
-    """Represents a public symbol, with its id and the line that describes it in a question."""
+    """A public symbol, its id and the line that describes it to the model."""
 
     symbol: str
     text: str
 
 
 def public_code(codebase: Codebase) -> list[PublicCode]:
-    """Returns up to forty public symbols, with the most important files first. A function or class must have at least
-    four lines, and a script at least four lines of calls outside functions and classes. If several symbols have the
-    same description, only the first is included."""
+    """Returns up to forty public symbols, most important files first. Functions and classes need at least four lines,
+    and scripts at least four lines of top-level calls. Of several symbols with the same description, includes only the
+    first."""
     found: dict[str, PublicCode] = {}
     for module in by_importance(codebase):
         for source in filter(_is_public, tops(module)):
@@ -47,7 +46,7 @@ def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) 
     symbols = codebase.symbols()
     reached: set[str] = set()
     for identity in dict.fromkeys(located):
-        # If a whole file is located, its functions need not all belong to a technique.
+        # If a whole file is located, not all of its functions need belong to a technique.
         if identity in symbols and symbols[identity].symbol.kind != "module":
             reached.update(slice_symbols(codebase, [identity]).derived_from or (identity,))
     for identity in list(reached):
@@ -60,8 +59,7 @@ def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) 
 
 
 def _calls(module: Module) -> str:
-    """Returns the names that a file calls outside its functions and classes. Returns '' if only a few lines contain
-    such calls."""
+    """Returns the names that a file calls outside its functions and classes, or '' if only a few lines do so."""
     inside = {n for s in tops(module) for n in range(s.symbol.start_line, s.symbol.end_line + 1)}
     lines = [_CALL.findall(line) for n, line in enumerate(module.text.split("\n"), start=1) if n not in inside]
     is_script = sum(map(bool, lines)) >= _FEWEST_LINES

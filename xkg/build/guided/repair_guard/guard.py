@@ -1,8 +1,7 @@
 """Rejects repairs that hide an error or bypass the test.
 
-Other checks evaluate a repaired draft. Mutants show whether the test still detects changes to the code, and the
-fidelity check shows whether the code still follows the source. The guard rejects only cheats that these checks cannot
-detect."""
+Mutants show whether a repaired draft's test still detects changes, and the fidelity check whether the code still
+follows its source. The guard rejects only the cheats that these checks miss."""
 
 import ast
 from collections.abc import Iterator
@@ -18,8 +17,8 @@ _MOST_FAULTS = 5
 
 
 def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str | None:
-    """Returns the faults in a repair, worded for the model. Returns None if there are no faults. If `may_remove` is
-    True, the repair may remove public functions and assertions."""
+    """Returns the faults in a repair, worded for the model, or None if there are none. If `may_remove` is True, the
+    repair may remove public functions and assertions."""
     trees: list[ast.Module] = []
     for name, source in (("implementation", after.implementation), ("test", after.test)):
         try:

@@ -1,7 +1,7 @@
 """Finds ways to bypass a test, such as ending the process, inspecting the caller or patching libraries. Silencing
-messages and catching errors that should end the run count, too.
+messages also counts, as does catching errors that should end the run.
 
-A loophole is detected if the program uses a name that it did not use before the repair."""
+A loophole is a name that the program did not use before the repair."""
 
 import ast
 from collections import Counter

@@ -69,8 +69,8 @@ def latex_algorithms(
     r"""Parses the algorithms in `source`, which starts at offset `start` in the paper and begins with `\begin`.
 
     Returns each algorithm with the labels of its lines, which are numbered from 1. `inner` contains the `algorithmic`
-    environments in `source`. If each of them has a caption, each is a separate algorithm. Otherwise, `source` contains
-    a single algorithm. `title` is used if an algorithm has no caption."""
+    environments in `source`. If all of them have captions, each is a separate algorithm; otherwise, `source` contains a
+    single algorithm. `title` is used if an algorithm has no caption."""
     parts = _parts(source, start, inner)
     found: dict[Algorithm, dict[str, int]] = {}
     for left, right in parts:
@@ -101,8 +101,7 @@ def code(body: str) -> str:
 
 
 def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
-    """Returns the label of the algorithm, not of one of its lines. Prefers a label in or next to the caption to the
-    first label."""
+    """Returns the label of the algorithm itself, preferring one in or next to the caption to the first label."""
     for start, end in captions:
         if label := LABEL.search(source, start, end) or _BESIDE.match(source, end):
             return label[1].strip()
@@ -124,8 +123,7 @@ def _parts(source: str, start: int, inner: Sequence[Environment]) -> list[tuple[
 def caption(
     source: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, list[tuple[int, int]]]:
-    """Returns the first caption in `source` as readable text, and the spans of all captions. The text is "" if there is
-    no caption."""
+    """Returns the first caption in `source` as readable text ("" if there is none), and the spans of all captions."""
     tex = Tex(source)
     title = ""
     spans: list[tuple[int, int]] = []
@@ -151,7 +149,7 @@ def numbered_steps(
     defaults: Mapping[str, str],
     labels: Mapping[str, str] | None,
 ) -> tuple[str, dict[str, int]]:
-    """Returns the steps as readable lines, and the line number of each label. Lines are counted from 1."""
+    """Returns the steps as readable lines, and the 1-based line number of each label."""
     own = {name: value for name, value in macros.items() if name.lower() not in _WORDS}
     written, keywords = _without_settings(source)
     marked: list[str] = []
@@ -173,8 +171,8 @@ def numbered_steps(
 
 
 def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
-    r"""Removes settings such as `\SetKwFunction{FSum}{Sum}` from the source. Also returns the words that the settings
-    define, as macros."""
+    r"""Removes settings such as `\SetKwFunction{FSum}{Sum}` from the source, and returns the words that they define as
+    macros."""
     tex = Tex(source)
     keywords: dict[str, tuple[int, str]] = {}
     for match in _KEYWORD.finditer(source):
@@ -191,7 +189,7 @@ def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
 
 
 class _Lines:
-    """Marks the ends of lines and blocks in pseudocode. Replaces commands with the words that they print."""
+    """Marks the ends of lines and blocks in pseudocode, and replaces commands with the words that they print."""
 
     def __init__(self, source: str, keywords: Mapping[str, tuple[int, str]]) -> None:
         self.source = source

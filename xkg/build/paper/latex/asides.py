@@ -19,7 +19,7 @@ _PART_CAPTION = re.compile(r"\\(?:subfloat|subfigure|subtable)(?![a-zA-Z])\s{0,4
 _FOOTNOTE = re.compile(r"\\(?:footnote|footnotetext|tablefootnote|sidenote|endnote)(?![a-zA-Z])")
 _FRONT = re.compile(r"\\(?:title|author|icmltitle|icmlauthor|date|affiliation|address|institute)(?![a-zA-Z])")
 _UNREAD = frozenset(("comment", "filecontents", "filecontents*", "CCSXML"))
-_FEWEST_WORDS = 3  # a float with fewer remaining words contains only panel labels
+_FEWEST_WORDS = 3  # a float with fewer words left contains only panel labels
 _LONGEST = 100_000  # the maximum number of characters
 
 Render = Callable[[str, bool], str]
@@ -150,8 +150,8 @@ class AsideReader:
             )
 
     def _titles(self, captions: Sequence[_Caption], tables: Sequence[Environment]) -> dict[int, _Caption]:
-        """Returns the caption of each table, keyed by the table's start. If a float has as many captions as tables,
-        they are matched in order. A single caption belongs to the first table."""
+        """Returns the caption of each table, keyed by the table's start. Captions are matched in order if a float has
+        as many as tables; a single caption belongs to the first table."""
         out: dict[int, _Caption] = {}
         for holder in [*self.floats, *(e for e in tables if e.name in ("longtable", "longtable*", "xltabular"))]:
             own = [t for t in between(tables, holder.start, holder.end) if t.start not in out]

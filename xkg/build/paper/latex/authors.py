@@ -27,7 +27,7 @@ _MARKS = re.compile(
     r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
     r"|\\email\s++[^\s\\{}]++|\\begin\{tabular\}(?:\[\w\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}"
 )
-# Matches people's names in scripts without upper case. Names of institutions are longer.
+# Matches people's names in scripts without upper case, where institutions have longer names.
 _CHINESE = re.compile(r"[぀-ヿ㐀-鿿가-힣]{2,4}|[぀-ヿ㐀-鿿가-힣]{1,3} [぀-ヿ㐀-鿿가-힣]{1,3}")
 _SEPARATOR = re.compile(
     r"\\(?:and|And|AND|IEEEauthorblockN|name|Name)(?![a-zA-Z])|\\\\\s*+and\s*+\\\\"  # separates blocks of lines
@@ -60,7 +60,7 @@ def title_page(
     while large and large[1] and (group := tex.group(large.start())):
         title += [row.text for row in _rows(front[large.end() : group.end])]
         after = group.after
-        # Each line of a multi-line title may be a separate group.
+        # Each line of a title may be a separate group.
         following = _LARGE.search(front, after)
         between = latex_text(front[after : following.start()]) if following else ""
         same = following and following[2] == large[2] and not re.search(r"[^\W\d_]{3}", between)
@@ -101,8 +101,8 @@ def authors_in(
 
 
 class _Block(NamedTuple):
-    """Represents a block of lines with authors. A block contains all names, the names on the first line, and a flag
-    that is set if the second line does not start with a name."""
+    """A block of lines with authors. Contains all names, those on the first line, and whether the second line starts
+    with something else."""
 
     names: list[str]
     first: list[str]

@@ -1,5 +1,5 @@
-r"""Reads a LaTeX paper's references. The references come from the `.bbl` file (BibTeX or biber), from a
-`thebibliography` in the text, or from the cited entries in the `.bib` files."""
+"""Reads a LaTeX paper's references from the `.bbl` file (BibTeX or biber), a `thebibliography` in the text, or the
+cited `.bib` entries."""
 
 import posixpath
 import re
@@ -23,7 +23,7 @@ _BIB_FILES = re.compile(
 # Each name in the argument creates a file NAME.bbl.
 _NEW_CITES = re.compile(r"\\newcites\s*+(?:\[[^\]]{0,200}\])?\s*+\{([a-zA-Z,\s]{1,200})\}")
 _CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)(?![a-zA-Z]*citestyle)[a-zA-Z]++\*?(?=\s*+[\[{])")
-_PARAMETER = re.compile(r"[#\\]")  # occurs only in definitions of citation commands
+_PARAMETER = re.compile(r"[#\\]")  # found only in definitions of citation commands
 _ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
 _FIELD = re.compile(r"\\(field|strng|list|verb|name)\s*\{([a-zA-Z]+)\}")
 _VERB = re.compile(r"\\verb\{(doi|eprint|url)\}\s*\\verb ([^\n]*+)")
@@ -65,8 +65,8 @@ def _of_multibib(files: PaperFiles, main: str, text: str) -> tuple[Reference, ..
 
 
 def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]] | None:
-    """Returns the references from the `.bbl` file that covers the most cited works. The file may have any name and may
-    be in a subfolder. Returns None if no file covers at least half of the cited works."""
+    """Returns the references from the `.bbl` file, of any name and in any folder, that covers the most cited works.
+    Returns None if no file covers half of them."""
     cited = set(cited_keys(text)) - {"*"}
     try:
         names = [name for name in files.names() if name.endswith(".bbl")] if cited else []
@@ -108,7 +108,7 @@ def cited_keys(text: str) -> list[str]:
 
 
 def citations(text: str) -> list[tuple[int, list[str]]]:
-    r"""Returns the offset of each `\cite…` and `\nocite` command, and the keys that the command cites."""
+    r"""Returns the offset of each `\cite…` and `\nocite` command, and the keys that it cites."""
     tex = Tex(text)
     found: list[tuple[int, list[str]]] = []
     for match in _CITE.finditer(text):

@@ -14,7 +14,7 @@ _MONTHS = {m: m for m in ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Represents a BibTeX entry. `fields` maps lower-case field names to TeX."""
+    """A BibTeX entry. `fields` maps lower-case field names to TeX."""
 
     kind: str
     key: str
@@ -74,7 +74,7 @@ def _value(text: str, at: int, strings: Mapping[str, str]) -> tuple[str | None, 
 
 
 _LONGEST_VALUE = 20_000
-# Abbreviations can refer to one another, so a few lines could expand to more text than fits in memory.
+# Abbreviations can refer to one another, so a few lines could expand to more text than memory can hold.
 _LONGEST_STRING, _MOST_PARTS = 1_000, 20
 _CLOSE = re.compile(r"\\.|[{}\"]", re.DOTALL)
 

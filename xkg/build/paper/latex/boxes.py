@@ -1,8 +1,6 @@
-r"""Finds algorithms in boxes. A box is an environment from `tcolorbox`, `mdframed` or `framed`, or an environment that
-the paper derives from these packages.
-
-A box contains an algorithm if its title resembles "Algorithm 1: …", or if the box has a title and contains an
-`algorithmic` environment."""
+"""Finds algorithms in boxes. A box is an environment from `tcolorbox`, `mdframed` or `framed`, or one that the paper
+derives from these packages. A box contains an algorithm if its title resembles "Algorithm 1: …", or if it has a title
+and an `algorithmic` environment."""
 
 import re
 from collections.abc import Mapping
@@ -31,7 +29,7 @@ _LONGEST_TITLE = 300
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Represents a box environment. `arguments` is the number of its braced arguments. `title` is LaTeX, may contain
+    """A box environment. `arguments` is the number of its braced arguments. `title` is LaTeX that may contain
     parameters such as `#1`, and is "" if only the options specify a title."""
 
     arguments: int = 0
@@ -39,7 +37,7 @@ class Box:
 
 
 def boxes_in(text: str) -> dict[str, Box]:
-    """Returns the standard box environments and the box environments that the paper defines, keyed by name."""
+    """Returns the standard box environments and those defined by the paper, keyed by name."""
     found = dict.fromkeys(_KINDS, Box())
     if _DEFINED.search(text) is None:
         return found
@@ -59,8 +57,8 @@ def boxes_in(text: str) -> dict[str, Box]:
 def boxed_algorithm(
     text: str, tex: Tex, environment: Environment, box: Box, macros: Mapping[str, tuple[int, str]]
 ) -> tuple[str, int] | None:
-    """Returns the title of the algorithm in a box and the offset of its first step. Returns None if the box does not
-    contain an algorithm."""
+    """Returns the title of the algorithm in a box and the offset of its first step, or None if there is no
+    algorithm."""
     option = tex.option(environment.body_start)
     at = tex.skip_options(environment.body_start)
     given: list[str] = []

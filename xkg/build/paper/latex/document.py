@@ -20,7 +20,7 @@ from xkg.text.unicode import one_line
 
 _TITLES = re.compile(r"\\(?:title|titulo)\*?(?![a-zA-Z])")
 _AUTHORS = re.compile(r"\\(?:authors?|Author|name|IEEEauthorblockN|autor)\*?(?![a-zA-Z])")
-# These commands come from other document classes, and are used only if the paper contains none of the commands above.
+# These come from other document classes and are used only if the paper contains none of the commands above.
 _OTHER_TITLES, _OTHER_AUTHORS = (
     re.compile(
         rf"\\(?!run|short|sub|toc|head|pdf|page|sec|chap|frame|print|make|the(?!sis)|format|set|show|cover|journal|book"

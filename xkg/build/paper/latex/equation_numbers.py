@@ -19,7 +19,7 @@ _WITHIN = re.compile(
 
 
 class EquationNumbers:
-    """Numbers a paper's equations in reading order. Restarts at 1 in each section if the paper does so."""
+    """Numbers a paper's equations in reading order, restarting at 1 in each section if the paper does."""
 
     def __init__(self, text: str, groups: Sequence[Environment]) -> None:
         self._within = _WITHIN.search(text) is not None
@@ -38,8 +38,8 @@ class EquationNumbers:
             self._count = 0
 
     def of(self, name: str, start: int, body: str) -> tuple[str, ...]:
-        r"""Returns the numbers of the equations in the display at `start`. `body` is the content of the display, and
-        `name` is the name of its environment. The name is "" for `\[` and `$$`."""
+        r"""Returns the numbers of the equations in the display at `start`. `body` is the display's content, and `name`
+        is the name of its environment, or "" for `\[` and `$$`."""
         numbers: list[str] = []
         waiting: list[str] = []  # labels of unnumbered rows, which refer to the next number
         for row in _rows(body) if name in _ROWS else [body]:
@@ -70,7 +70,7 @@ class EquationNumbers:
 
 
 def _rows(body: str) -> list[str]:
-    r"""Returns the rows of an `align`. A `\\` inside a nested environment does not end a row."""
+    r"""Returns the rows of an `align`, where a `\\` inside a nested environment does not end a row."""
     rows, depth, at = [], 0, 0
     for match in _PIECE.finditer(body):
         if match[1]:

@@ -15,7 +15,7 @@ _PARAGRAPH_START = re.compile(
 DASH = re.compile(r"[.:]?(?:[ \t~]|\\[,;])*+(?:-{2,3}|[—―–]|\\textemdash(?![a-zA-Z]))(?:[ \t~]|\\[,;])*+\n?")
 ENDS = " .:—―-–"
 _SENTENCE = re.compile(r"[ \t~]*+(?:(?<=[ \t~])|\n[ \t]*+(?:\\[a-z]{1,20}\{\s*+)?)(?=[A-Z])")
-# Matches if no text follows a title. A formula counts as text.
+# Matches if no text or formula follows a title.
 _NO_TEXT = re.compile(
     r"[ \t]*+\n[ \t]*+\n|\s*+\\(?:begin(?!\{(?:equation|align|gather|multline|eqnarray))|item|end|section)"
 )
@@ -24,8 +24,8 @@ _MOST_WORDS = 12
 
 
 def run_in(text: str, span: tuple[int, int], style: str, printed: str, earliest: int) -> tuple[str, int, int] | None:
-    """Finds the title at the start of a paragraph. Returns the title, its offset, and the offset of the text that
-    follows. Returns None if the emphasised text in `span` is not a title.
+    """Returns the title at the start of a paragraph, its offset, and the offset of the text that follows. Returns None
+    if the emphasised text in `span` is not a title.
 
     A title must be followed by a full stop, a colon or a dash. A bold title may instead be followed by a new sentence.
     The paragraph starts at `earliest` or later."""

@@ -1,4 +1,4 @@
-"""Finds headings, formulas, algorithms, emphasised terms and the abstract in LaTeX text, and records their offsets."""
+"""Finds headings, formulas, algorithms, emphasised terms and the abstract in LaTeX text, with their offsets."""
 
 import re
 from collections import Counter
@@ -68,7 +68,7 @@ _LONGEST_EMPHASIS = 300
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Contains pseudocode between two offsets. The algorithm spans the whole `environment`."""
+    """Pseudocode between two offsets. The algorithm spans the whole `environment`."""
 
     start: int
     end: int
@@ -88,8 +88,7 @@ class Structure:
 
 
 def _unknown_headings(text: str) -> dict[str, str]:
-    """Finds unknown commands that repeatedly begin a paragraph with a title. Such commands are treated as paragraph
-    headings."""
+    """Finds unknown commands that repeatedly begin a paragraph with a title, for treatment as paragraph headings."""
     body = max(text.find("\\section"), text.find("\\chapter"), 0)
     found = Counter(m[1] for m in _LIKE_HEADING.finditer(text, body) if is_noun_phrase(m[2]) and not is_known(m[1]))
     return {name: "paragraph" for name, times in found.items() if times > 1 and name not in {**LEVELS, **_STYLES}}
@@ -186,7 +185,7 @@ class Scan:
         return any(a <= at < b for a, b in self.macros.definitions)
 
     def _headed_abstract(self) -> tuple[int, int] | None:
-        """Returns the span of the text between the word "Abstract", as a heading or in bold, and the next heading."""
+        """Returns the span of text between the word "Abstract" (a heading or bold) and the next heading."""
         headings = self.structure.headings
         starts = [h.body_start for h in headings[:2] if h.title.lower() in ("abstract", "summary")]
         starts += [e.end for e in self.structure.emphases[:20] if e.text.rstrip(ENDS).lower() == "abstract"]
@@ -266,7 +265,7 @@ class Scan:
         return inside
 
     def _slide(self, environment: Environment) -> int:
-        """Adds a slide's title and subtitle, or the title of a block on a slide, as headings."""
+        """Adds the title and subtitle of a slide, or the title of a block on it, as headings."""
         start = environment.start
         at = self.tex.skip_options(environment.body_start)
         for level in (3, 4) if environment.name == "frame" else (4,):
@@ -290,8 +289,7 @@ class Scan:
         return CAPTION.search(self.text, start, end) is not None and not _HAS_PARTS.search(self.text, start, end)
 
     def _algorithms_in(self, outer: Environment) -> None:
-        """Adds the algorithms in a float. If the float contains only one algorithm, the float's caption becomes the
-        algorithm's title."""
+        """Adds the algorithms in a float. A single algorithm takes its title from the float's caption."""
         inside: list[Environment] = []
         for algorithm in between(self.algorithm_list, outer.start + 1, outer.end):
             if not inside or algorithm.start >= inside[-1].end:
@@ -312,8 +310,8 @@ class Scan:
             self.structure.algorithm_sources.append(_Source(environment.start, environment.end, title, environment))
 
     def _box(self, environment: Environment) -> bool:
-        """Adds the algorithm in a box, and returns whether the box contains one. A box around a float does not count,
-        because the float has its own caption."""
+        """Adds the algorithm in a box, and returns whether the box contains one. Boxes around floats do not count,
+        because a float has its own caption."""
         found = boxed_algorithm(self.text, self.tex, environment, self.boxes[environment.name], self.macros.table)
         inside = between(self.algorithm_list, environment.start + 1, environment.end)
         if found is None or any(not e.name.startswith("algorithmic") for e in inside):
@@ -324,7 +322,7 @@ class Scan:
         return True
 
     def algorithms(self, labels: dict[str, str]) -> list[Algorithm]:
-        """Returns all algorithms in order. Uses `labels` to resolve references, and adds the labels of the algorithms'
+        """Returns all algorithms in order. Resolves references using `labels`, and adds the labels of the algorithms'
         lines to it."""
         found = list(self.structure.algorithms)
         for each in self.structure.algorithm_sources:
@@ -344,8 +342,7 @@ class Scan:
         return sorted(found, key=lambda a: a.start)
 
     def _written_out(self, environment: Environment) -> str:
-        """Returns the source of an environment that the paper defines, with the environment's begin and end code
-        expanded."""
+        """Returns the source of a paper-defined environment, with its begin and end code expanded."""
         key = begin_key(environment.name)
         count, before = self.macros.table[key]
         given, at = given_arguments(self.tex, environment.body_start, count, self.macros.defaults.get(key))

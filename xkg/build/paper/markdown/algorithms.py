@@ -23,7 +23,7 @@ _STEP = re.compile(
 
 
 def markdown_algorithms(text: str, regions: Sequence[Region], lines: Sequence[tuple[int, int]]) -> list[Algorithm]:
-    """Returns all algorithms in a Markdown paper. An algorithm's offsets include its title and its steps."""
+    """Returns all algorithms in a Markdown paper. Each algorithm's offsets include its title and steps."""
     algorithms: list[Algorithm] = []
     starts = [start for start, _ in lines]
     until = -1

@@ -1,8 +1,8 @@
 """Finds code, formulas, tables, figures, captions and footnotes in a Markdown paper.
 
-Papers use one of two dialects: Markdown written by people, or Mathpix output. Mathpix mixes Markdown with LaTeX
-headings and formulas, and writes one line per paragraph. Figures and footnotes interrupt the text where they appear on
-the page, and fences are not always closed."""
+Papers use one of two dialects: hand-written Markdown or Mathpix output. Mathpix mixes Markdown with LaTeX headings and
+formulas, and writes one line per paragraph. Figures and footnotes interrupt the text where they appear on the page, and
+fences are not always closed."""
 
 import bisect
 import re
@@ -22,12 +22,12 @@ _CAPTION = re.compile(r"(?:\*\*|_|\*)?(?:Figure|Fig\.|Table|Tab\.|Listing)\s+[A-
 _IMAGE = re.compile(r"(?:!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?\s*)+$")
 _TABLE_RULE = re.compile(r"\s*+(?:\|\s*+)?:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)*+(?:\|\s*+)?$")
 _FOOTNOTE = re.compile(r"\\(?:footnotetext|blfootnote)(?:\[[^\]\n]{0,20}\])?(?=\s*\{)|\[\^[^\]\n]{1,40}\]:")
-_STATED = re.compile(  # fields written by Jina's reader and by models
+_STATED = re.compile(  # fields written by Jina's reader and models
     r"(?:\*\*)?Title:[^\n]+\n(?:\n*+(?:\*\*)?(?!Abstract)[A-Z][\w ()]{1,30}:[^\n]*\n){0,20}+"
     r"(?:\n*+Markdown Content:\n)?+"
 )
 _PANDOC = re.compile(r"%(?=[ \t\n])[^\n]*+(?:\n(?:%|[ \t]++\S)[^\n]*+){0,50}+(?=\n[ \t]*\n)")  # title, authors and date
-_MARK = re.compile(  # placeholders that converters write for a page or picture
+_MARK = re.compile(  # converters' placeholders for pages and pictures
     r"[*_]{0,3}(?:\[[A-Z]+(?:_[A-Z]+)+(?::\w+)?\]"
     r"|(?:-{3,}|={2,})>?\s?(?:Start of (?P<part>[\w ]{1,40}\w)|\w[^\n]{0,200}?)\s?<?(?:-{3,}|={2,}))[*_]{0,3}(?:<br>)?$"
 )
@@ -37,8 +37,8 @@ _LONGEST_MATH = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Represents a block of Markdown that is not running text. The block spans `start` to `end`. `body_start` and
-    `body_end` exclude its delimiters."""
+    """A block of Markdown that is not running text. It spans `start` to `end`, while `body_start` and `body_end`
+    exclude its delimiters."""
 
     kind: Kind
     start: int
@@ -67,14 +67,14 @@ def regions(text: str, *, mathpix: bool) -> list[Region]:
 
 
 def inside_any(spans: list[Region], offset: int) -> Region | None:
-    """Returns the region that contains `offset`, or None if there is no such region."""
+    """Returns the region that contains `offset`, or None."""
     index = bisect.bisect_right(spans, offset, key=lambda region: region.start) - 1
     return spans[index] if index >= 0 and offset < spans[index].end else None
 
 
 def _closing(marks: list[re.Match[str]], index: int, closers: list[int]) -> int | None:
-    """Returns the closing fence for the fence at `index`. A closing fence uses the same character, is at least as long,
-    and has no text after it."""
+    """Returns the closing fence for the fence at `index`, which has the same character, is at least as long, and ends
+    its line."""
     first = bisect.bisect_right(closers, index)
     longer = (other for other in closers[first : first + 20] if len(marks[other][1]) >= len(marks[index][1]))
     return next(longer, None)
@@ -128,7 +128,7 @@ class _Blocks:
                 )
                 index = closing + 1
                 continue
-            # An unmatched closing fence was probably meant to enclose the preceding text, back to a blank line.
+            # An unmatched closing fence was probably meant to enclose the text back to a blank line.
             earlier = fences[-1].end if fences else 0
             start = (
                 max(earlier, self._paragraph_start(mark.start(), earlier))
@@ -164,7 +164,7 @@ class _Blocks:
             return self._delimited("front", first, closed, 5_000)
         if bare.startswith("<!--"):
             return self._delimited("comment", first, "-->", 50_000)
-        if bare.startswith("+++ =="):  # a warning from nougat, followed by text that nougat repeated
+        if bare.startswith("+++ =="):  # a nougat warning, followed by repeated text
             return self._delimited("comment", first, "+++", 50_000)
         if match := _MARK.match(bare):
             close = text.find(f"End of {match['part']}", end, end + 50_000) if match["part"] else -1

@@ -77,7 +77,7 @@ _DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
 _BOLD_TAG = re.compile(r"</?(?:b|strong)>", re.I)
 _TAG_MARK = re.compile(r"</?[a-z][^<>\n]{0,200}>", re.I)
 _TAG = re.compile(r"\\tag\*?\s?\{([^{}]{1,40})\}")
-# Matches lines that conferences and arXiv print above titles.
+# Matches lines printed above titles by conferences and arXiv.
 _RUNNING = re.compile(
     r"(?i)(?:published|accepted|to appear) (?:as|at|in)\b|under review\b|preprint\b|proceedings of\b|arxiv:\s?\d"
     r"|workshop track\b"
@@ -149,7 +149,7 @@ class _Paper:
         return " ".join(inline(source, mathpix=self.mathpix).split())
 
     def fields(self) -> dict[str, str]:
-        """Returns the fields with a single value from a YAML block at the top of the paper."""
+        """Returns the single-value fields of a YAML block at the top of the paper."""
         plain = (str, int, datetime.date)
         named = {name.removesuffix("_id"): value for name, value in self._front().items()}
         return {name: " ".join(str(value).split()) for name, value in named.items() if isinstance(value, plain)}
@@ -159,8 +159,7 @@ class _Paper:
         return front_fields(self.text[front.body_start : front.body_end][:20_000]) if front else {}
 
     def title(self) -> _Title:
-        """Returns the title, which comes from LaTeX, the YAML block or the first heading. A section heading is not used
-        as the title."""
+        """Returns the title from LaTeX, the YAML block or the first heading, but never a section heading."""
         if match := re.search(r"^\\title\s*(?=\{)", self.text, re.MULTILINE):
             group = self.tex.group(match.end())
             if group is not None:
@@ -174,8 +173,8 @@ class _Paper:
         return _Title(stated, 0) if stated else self._bold_title()
 
     def _is_title(self, first: tuple[Heading, str], *others: tuple[Heading, str]) -> bool:
-        """Returns whether the first heading is the paper's title. A title has level 1, or is at the top and has
-        sections after it."""
+        """Returns whether the first heading is the paper's title. A title has level 1, or is at the top and precedes
+        sections."""
         heading, text = first
         number, name = split_number(text)
         if KNOWN_TITLE.match(name) or _SECTION.match(self.text, heading.start):
@@ -188,8 +187,8 @@ class _Paper:
         return heading.level == 1 or (sections and self._is_top(heading))
 
     def _title_lines(self, marked: Sequence[tuple[Heading, str]]) -> Sequence[tuple[Heading, str]]:
-        """Returns the headings that form the title, which may span several lines. No other headings have the same
-        level, and no text separates the lines."""
+        """Returns the headings that form the title, which may span several lines. They are the only headings at their
+        level, with no text in between."""
         level = marked[0][0].level
         lines = list(takewhile(lambda each: each[0].level == level, marked))
         if len(lines) == len(marked) or any(heading.level == level for heading, _ in marked[len(lines) :]):
@@ -208,7 +207,7 @@ class _Paper:
 
     def _bold_title(self) -> _Title:
         """Returns the title from the bold lines at the top of the paper. If the headings are bold or have no markup,
-        the first line is used even if it has no markup."""
+        uses the first line even without markup."""
         found: list[str] = []
         after = 0
         for start, end in self.lines:
@@ -243,8 +242,8 @@ class _Paper:
         return self._marked
 
     def _plain_headings(self) -> list[tuple[Heading, str]]:
-        """Returns the headings in a text without markup, which are recognised by their number or name. Returns an empty
-        list if there is only one heading."""
+        """Returns the headings in a text without markup, recognised by number or name. Returns an empty list if there
+        is only one."""
         found: list[tuple[Heading, str]] = []
         for index, (start, end) in enumerate(self.lines[:-1]):
             line = self.text[start : min(end, start + _LONGEST_PLAIN + 1)].strip()
@@ -353,8 +352,8 @@ class _Paper:
     def run_ins(
         self, headings: list[Heading], references: list[tuple[int, int]], abstract: tuple[int, int] | None
     ) -> list[Heading]:
-        """Returns short bold or italic titles at the start of a paragraph. Mathpix drops bold type, so titles in its
-        output may also be plain."""
+        """Returns short titles at the start of a paragraph, in bold, italics or, because Mathpix drops bold type, plain
+        text."""
         first = min((h.start for h in headings), default=0)
         heading_starts = {h.start for h in headings}
         run_ins: list[Heading] = []

@@ -1,5 +1,4 @@
-"""Parses a Markdown paper's front matter, that is, the fields in its metadata block and the rows between title and
-text."""
+"""Parses a Markdown paper's front matter: the metadata block and the rows between title and text."""
 
 import re
 import tomllib

@@ -1,5 +1,5 @@
-"""Parses the references in a Markdown paper. References are a list or paragraphs under "References", and page or column
-breaks may have split or reordered them."""
+"""Parses the references in a Markdown paper. They are a list or paragraphs under "References", possibly split or
+reordered by page and column breaks."""
 
 import re
 
@@ -25,7 +25,7 @@ _LONGEST = 8000
 
 
 def markdown_references(text: str, start: int, end: int, mathpix: bool) -> list[Reference]:
-    """Returns the references between two offsets, in order. A new entry begins only if the previous entry is
+    """Returns the references between two offsets, in order. A new entry begins only once the previous one is
     complete."""
     entries: list[str] = []
     body = text[start:end]
@@ -68,8 +68,8 @@ def _continues(before: str, line: str, same_block: bool, mathpix: bool, is_numbe
 
 
 def _is_finished(text: str) -> bool:
-    """Returns whether a reference may end after this text. A reference ends with a full stop, a bracket, a number or a
-    web address."""
+    """Returns whether a reference may end after this text. This requires a full stop, bracket, number or web
+    address."""
     return bool(_FINISHED.search(text[-2:]) or _ADDRESS.search("".join(text.rsplit(None, 1)[-1:])))
 
 
@@ -91,7 +91,7 @@ def _readable(entry: str, mathpix: bool) -> str:
 
 
 def inline_reference(entry: str, mathpix: bool) -> str:
-    """Works like `inline`, but keeps years in parentheses, because they are not citations in a reference."""
+    """Works like `inline`, but keeps years in parentheses, which are not citations in a reference."""
     marked = re.sub(r"\(((?:1[89]|20)\d\d[a-z]?(?:, [A-Z][a-z]+(?: \d+)?)?)\)", "\x04\\1\x05", entry)
     numbers = re.match(r"\s*\[[^\]]{1,40}\]\s*", marked)
     marked = marked[numbers.end() :] if numbers else marked

@@ -153,8 +153,8 @@ def _without_citations(text: str) -> str:
 
 
 def _joined(paragraphs: list[str], source: str) -> str:
-    """Joins sentences that are split at the end of a page or column. Removes a hyphen at the split unless the paper
-    hyphenates the word elsewhere."""
+    """Joins sentences split at the end of a page or column. Removes a hyphen at the split unless the paper hyphenates
+    the word elsewhere."""
     out: list[list[str]] = []
     hyphenated: set[str] | None = None
     for index, part in enumerate(paragraphs):

@@ -1,11 +1,11 @@
-"""Writes Markdown for papers in other formats, and records the source of each piece."""
+"""Writes Markdown for papers in other formats, and records the source of each fragment."""
 
 import re
 
 from xkg.build.paper.document import SourceSpan
 
 _MARKUP = re.compile(r"[*`]|\\(?=[^\w\s])|(?<!\w)_|_(?!\w)|\$(?!\d)|<(?=[a-zA-Z/!])")
-# The Markdown parser does not accept escapes for these characters everywhere. Look-alike characters need no escapes.
+# Look-alikes are used because the Markdown parser does not accept escapes for these characters everywhere.
 _INSTEAD = {"*": "∗", "`": "‘", "\\": "＼", "_": "＿", "$": "＄", "<": "< "}
 
 
@@ -15,7 +15,7 @@ def literal(text: str) -> str:
 
 
 class MarkdownWriter:
-    """Builds Markdown piece by piece. `text` is the Markdown so far, and `spans` maps it to paths and lines."""
+    """Builds Markdown incrementally. `text` is the Markdown so far, and `spans` maps it to paths and lines."""
 
     def __init__(self) -> None:
         self.spans: list[SourceSpan] = []
@@ -28,8 +28,7 @@ class MarkdownWriter:
         return "".join(self._parts)
 
     def put(self, text: str, place: tuple[str, int] | None = None) -> None:
-        """Appends text that comes from the path and line in `place`. The text may contain a line break only at its
-        end."""
+        """Appends text from the path and line in `place`. Line breaks are allowed only at the end."""
         self._parts.append(text)
         self._length += len(text)
         if place is not None and text:

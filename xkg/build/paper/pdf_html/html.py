@@ -1,8 +1,8 @@
 """Parses an HTML paper from arXiv (LaTeXML) or a journal into a `Document`.
 
-The page is converted to Markdown, with formulas in TeX, and the Markdown is then parsed. `Document.text` contains the
-Markdown. A span's `line` is the line of the paragraph's element in the file. LaTeXML documents its classes at
-https://math.nist.gov/~BMiller/LaTeXML/manual/schema/."""
+First converts the page to Markdown with formulas in TeX, which becomes `Document.text`. A span's `line` is that of the
+paragraph's element in the file. LaTeXML documents its classes at https://math.nist.gov/~BMiller/LaTeXML/manual/schema/.
+"""
 
 import hashlib
 import re
@@ -77,7 +77,7 @@ def _tree(data: bytes) -> Any:
         data.decode("utf-8")
         encoding = "utf-8"
     except UnicodeDecodeError:
-        encoding = None  # the encoding that the page declares
+        encoding = None  # the encoding declared by the page
     parser = html.HTMLParser(encoding=encoding, remove_comments=True, remove_pis=True, no_network=True)
     try:
         return html.document_fromstring(data.replace(b"\0", b" "), parser=parser)
@@ -108,7 +108,7 @@ class _Walk:
         self._titled = False
 
     def front(self, root: Any, body: Any) -> None:
-        """Collects the authors. If the body has no title, writes the title from the page's metadata."""
+        """Collects the authors. Writes the title from the page's metadata if the body has none."""
         authors = [str(m.get("content") or "") for m in root.xpath("//meta[@name='citation_author']")]
         names = [rendered(e) for e in body.xpath(".//*[contains(@class, 'ltx_personname')]")] or [
             " ".join(reversed(name.split(", ", 1))) for name in authors
@@ -120,7 +120,7 @@ class _Walk:
             self._heading(1, literal(" ".join(title.split())), root)
 
     def blocks(self, element: Any) -> None:
-        """Writes all blocks inside an element. Text between the blocks becomes a paragraph."""
+        """Writes all blocks inside an element, turning text between them into paragraphs."""
         inline: list[str] = [literal(element.text or "")]
         for child in element:
             if isinstance(child.tag, str) and _is_block(child):
@@ -159,7 +159,7 @@ class _Walk:
             self.blocks(element)
 
     def _parted(self, text: str, element: Any) -> None:
-        """Writes a paragraph and splits it at its displayed formulas."""
+        """Writes a paragraph, split at its displayed formulas."""
         if "$$" not in text:
             self._paragraph(text, element)
             return
@@ -245,8 +245,8 @@ def _equation_number(row: Any) -> str:
 
 
 def _numbered(title: Any, text: str) -> str:
-    """Separates a title from its number. Adds a full stop to a section number such as "II". Removes a subsection number
-    such as "II-A", because its letter would indicate an appendix."""
+    """Separates a title from its number. Section numbers such as "II" gain a full stop, while subsection numbers such
+    as "II-A" are dropped, because their letter would indicate an appendix."""
     number = _first(title, "ltx_tag")
     if not number or not text.startswith(number) or not re.fullmatch(r"[IVXL]*(-[A-Z]\d*)?", number):
         return text
@@ -281,7 +281,7 @@ def _is_bibliography(element: Any) -> bool:
 
 
 def _lines(element: Any) -> list[str]:
-    """Returns the lines of a listing, with indentation, or of an algorithm."""
+    """Returns the lines of an algorithm or (with indentation) a listing."""
     if element.tag == "pre":
         return str(element.text_content()).strip("\n").split("\n")
     lines = element.xpath(".//*[contains(@class, 'ltx_listingline')]") or element.xpath(".//p | .//li")
@@ -304,7 +304,7 @@ def _reference(item: Any) -> Reference | None:
 
 
 def _reference_parts(item: Any) -> Iterator[str]:
-    """Yields the parts that BibTeX styles separate with `\\newblock`: the authors, the title, and all other details."""
+    r"""Yields the parts that BibTeX styles separate with `\newblock`: authors, title and other details."""
     blocks = item.xpath(".//*[contains(@class, 'ltx_bibblock')]")
     for block in blocks or [item]:
         text = _words(block).removeprefix("External Links: ")

@@ -14,7 +14,7 @@ _SKIPPED_CLASSES = frozenset(
 _ITALIC, _BOLD = {"em", "i", "dfn"}, {"b", "strong"}
 _MONOSPACE = {"code", "tt", "kbd", "samp"}
 _LONGEST_EMPHASIS = 100
-BREAK = "\v"  # a whitespace character that is used only for `br`
+BREAK = "\v"  # a whitespace character used only for `br`
 
 
 def classes(element: Any) -> frozenset[str]:
@@ -27,13 +27,13 @@ def is_display(element: Any) -> bool:
 
 
 def is_tex(element: Any) -> bool:
-    """Returns whether an element is a MathJax formula, that is, a script whose type begins with `math/tex`."""
+    """Returns whether an element is a MathJax formula: a script whose type begins with `math/tex`."""
     return element.tag == "script" and str(element.get("type") or "").startswith("math/tex")
 
 
 def formula(element: Any) -> str:
-    """Returns the TeX of a `math` element or a MathJax script. The TeX comes from the `alttext`, the annotation or the
-    element's characters."""
+    """Returns the TeX of a `math` element or a MathJax script. Uses the `alttext`, the annotation or the element's
+    characters."""
     annotations = element.xpath(".//annotation[contains(@encoding, 'tex') or contains(@encoding, 'TeX')]")
     tex = element.get("alttext") or (annotations[0].text_content() if annotations else element.text_content())
     tex = re.sub(r"(?<!\\)%\s*\n?", "", str(tex)).replace("$", "")
@@ -46,7 +46,7 @@ def rendered(element: Any) -> str:
 
 
 def plain_text(element: Any) -> str:
-    """Returns an element's text without emphasis marks."""
+    """Returns an element's text without emphasis markup."""
     return _rendered(element, marks=False)
 
 

@@ -1,11 +1,10 @@
 """Parses a PDF paper into a `Document`.
 
-The printed text is converted to Markdown, and the Markdown is then parsed. `Document.text` contains the Markdown. The
-Markdown has one paragraph or reference per line, `#` before headings, marks around italic and bold terms, `$$` around
-displayed formulas (as characters, not as TeX) and fences around algorithms.
+First converts the printed text to Markdown, which becomes `Document.text`. It has one paragraph or reference per line,
+and marks up headings, emphasis, algorithms and displayed formulas (as characters, not as TeX).
 
-The path in a span includes the page (`paper.pdf#page=3`, RFC 8118). The span's `line` counts the printed lines on that
-page in reading order, without running heads."""
+The path in a span includes the page (`paper.pdf#page=3`, RFC 8118). Its `line` counts the printed lines on that page in
+reading order, without running heads."""
 
 import hashlib
 import re
@@ -76,7 +75,7 @@ def _references(page_blocks: Sequence[Block], writer: "_Writer") -> Iterator[Ref
 
 
 class _Writer:
-    """Writes blocks as Markdown and records the printed line of each piece of text."""
+    """Writes blocks as Markdown, recording the printed line of each text fragment."""
 
     def __init__(self, name: str, page_blocks: Sequence[Block]) -> None:
         self._name = name
@@ -123,7 +122,7 @@ class _Writer:
             self._put(text.replace(" ", "").capitalize(), block.lines[0])
             self._put("\n\n")
         else:
-            # A subsection "A." would otherwise be parsed as an appendix.
+            # otherwise, a subsection "A." would be parsed as an appendix
             lead = re.match(r"§\s*" if block.level == 1 else r"§\s*|[A-Z][.)]\s+", text)
             skip = lead.end() if lead else 0
             if id(block) in self._lettered:
@@ -155,8 +154,8 @@ class _Writer:
     def _pieces(
         self, lines: Sequence[Placed], *, emphasis: bool, marks: bool = True, skip: int = 0
     ) -> Iterator[tuple[str, Placed]]:
-        """Yields one piece of text for each printed line. Joins words hyphenated at line ends, unless the hyphen
-        belongs to the word."""
+        """Yields the text of each printed line. Rejoins words hyphenated at line ends, unless the hyphen belongs to the
+        word."""
         marked = _few(lines) if emphasis else frozenset()
         texts = []
         for index, placed in enumerate(lines):
@@ -191,7 +190,7 @@ class _Writer:
 
 def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
     """Returns the ids of appendix headings such as "A Proofs" and "B Details". The letters must be consecutive, and a
-    single appendix heading must follow the references."""
+    lone appendix heading must follow the references."""
     expected, cited, out = "A", False, []
     for block in page_blocks:
         if block.kind != "heading" or block.level != 1:
@@ -204,8 +203,7 @@ def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
 
 
 def _without_marks_of_notes(runs: Sequence[Run]) -> list[Run]:
-    """Removes superscripts that refer to footnotes. After a word, also removes superscripts that refer to
-    references."""
+    """Removes superscripts that refer to footnotes and, after a word, to references."""
     main = max((run.style.size for run in runs), default=0.0)
     out: list[Run] = []
     for run in runs:
@@ -228,8 +226,8 @@ def _from(runs: Sequence[Run], skip: int) -> list[Run]:
 
 
 def _few(lines: Sequence[Placed]) -> frozenset[str]:
-    """Returns the Markdown marks that emphasize parts of these lines. Italics or bold type that covers most of a
-    paragraph is not emphasis."""
+    """Returns the Markdown emphasis for parts of these lines. Italic or bold type throughout most of a paragraph does
+    not count."""
     count = {"": 0, "*": 0, "**": 0}
     for run in (run for placed in lines for run in placed.line.runs):
         count[_mark(run)] += sum(c.isalpha() for c in run.text)

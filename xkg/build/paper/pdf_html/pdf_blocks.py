@@ -18,8 +18,8 @@ from xkg.build.paper.pdf_html.pdf_references import entries
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Represents a block of consecutive lines of the same kind. `level` is the level of a heading, counted from 1. The
-    level of other blocks is 0."""
+    """A block of consecutive lines of the same kind. `level` is the heading level, counted from 1, or 0 for other
+    blocks."""
 
     kind: Kind
     lines: tuple[Placed, ...]
@@ -31,8 +31,8 @@ class Block:
 
 
 def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
-    """Returns the blocks in reading order. `title` comes from the metadata and is used only if it also occurs on the
-    first page."""
+    """Returns the blocks in reading order. `title`, from the metadata, is used only if it also occurs on the first
+    page."""
     if not lines:
         return []
     body = body_size(placed.line for placed in lines)
@@ -72,8 +72,7 @@ def _bibliography(lines: Sequence[Placed], body: float, fonts: HeadingFonts) -> 
 
 
 def _rest(out: Sequence[Block], group: Sequence[Placed], body: float) -> Kind | None:
-    """Returns "text" if the group is the end of a paragraph that continues at the top of a column. Otherwise, returns
-    None."""
+    """Returns "text" if the group ends a paragraph continued at the top of a column. Otherwise, returns None."""
     before = next((block for block in reversed(out) if not _stands_between(block, body)), None)
     if before is None or before.kind != "text" or CAPTION.match(text_of(group)) or is_math(group[0]):
         return None
@@ -82,7 +81,7 @@ def _rest(out: Sequence[Block], group: Sequence[Placed], body: float) -> Kind | 
 
 
 def _whole(blocks: Sequence[Block], body: float) -> list[Block]:
-    """Joins paragraphs, lists of steps and references that a column break or a float splits."""
+    """Joins paragraphs, lists of steps and references split by a column break or float."""
     out: list[Block] = []
     for block in blocks:
         index = len(out) - 1
@@ -98,7 +97,7 @@ def _whole(blocks: Sequence[Block], body: float) -> list[Block]:
 
 
 def _stands_between(between: Block, body: float) -> bool:
-    """Returns whether a block may be a float, or part of a float, that interrupts a paragraph."""
+    """Returns whether a block may be all or part of a float that interrupts a paragraph."""
     if between.kind in ("caption", "algorithm"):
         return True
     return between.kind == "text" and not in_size(between.lines[0], body)

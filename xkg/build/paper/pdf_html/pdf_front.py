@@ -14,7 +14,7 @@ from xkg.build.paper.pdf_html.pdf_marks import TERMINAL, caseless, text_of
 
 _ABSTRACT = re.compile(r"(?i)(abstract|a b s t r a c t|summary)\s{0,3}[.:—–-]+\s*(?=\S)")
 _SHORTEST_ABSTRACT = 40  # the minimum number of words in an abstract
-_RAISED = 0.82  # the maximum size of a superscript, relative to the line's
+_RAISED = 0.82  # the maximum size of a superscript, relative to the line
 _SET_OFF = 1.25  # the minimum gap above a separate row, relative to the smallest row spacing
 
 
@@ -53,7 +53,7 @@ def _words(group: Sequence[Placed]) -> int:
 
 
 def opens(group: Sequence[Placed], fonts: HeadingFonts) -> bool:
-    """Returns whether a group is the abstract or the first section, with which the paper's text begins."""
+    """Returns whether a group begins the paper's text, as the abstract or the first section."""
     title = without_number(text_of(group)).strip(" .:")
     return abstract_mark(group) > 0 or (
         fonts.level(group) > 0 and (KNOWN_TITLE.match(title) is not None or "A B S T" in title)
@@ -68,8 +68,7 @@ def unnamed_abstract(front: Sequence[Sequence[Placed]], body: float) -> frozense
 
 
 def abstract_mark(lines: Sequence[Placed]) -> int:
-    """Returns the length of "Abstract—" or a similar mark at the start of a paragraph. Returns 0 if there is no such
-    mark."""
+    """Returns the length of "Abstract—" or a similar label at the start of a paragraph, or 0 if there is none."""
     match = _ABSTRACT.match(lines[0].line.text)
     if match is not None:
         return match.end()

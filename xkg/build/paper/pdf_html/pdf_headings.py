@@ -20,8 +20,8 @@ def without_number(text: str) -> str:
 
 
 class HeadingFonts:
-    """Maps the fonts of a paper's headings to heading levels. A font is described by its size and whether it is bold,
-    italic or in capitals."""
+    """Maps the fonts of a paper's headings to heading levels. A font consists of a size and whether it is bold, italic
+    or in capitals."""
 
     def __init__(self, lines: Sequence[Placed], body: float) -> None:
         self._body = body
@@ -54,7 +54,7 @@ class HeadingFonts:
                     levels[2 if lettered and number.isalpha() else number.count(".") + 1] += 1
 
     def level(self, group: Sequence[Placed]) -> int:
-        """Returns the level of a heading. Returns 0 for all other lines."""
+        """Returns the level of a heading, or 0 for any other line."""
         text = text_of(group).lstrip("§ ")
         if _ALONE.match(text) or re.fullmatch(r"(?:[A-Z] ){4,}[A-Z]", text):
             return 1

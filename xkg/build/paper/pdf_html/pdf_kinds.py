@@ -1,4 +1,4 @@
-"""Classifies groups of printed lines as text, captions, algorithms or formulas. Some groups are none of these."""
+"""Classifies groups of printed lines as text, captions, algorithms, formulas or none of these."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def kind_of(group: Sequence[Placed], body: float) -> Kind | None:
         return None  # side-by-side figure labels or table cells
     if _NOT_TEXT.match(text):
         return None
-    size = max(placed.line.size for placed in group)  # the first line may consist mostly of indices
+    size = max(placed.line.size for placed in group)  # the first line may be mostly indices
     if size < 0.93 * body and _NOTE.match(text):
         return None
     printed = text.replace(" ", "")
@@ -41,7 +41,7 @@ def kind_of(group: Sequence[Placed], body: float) -> Kind | None:
 
 
 def is_caption(group: Sequence[Placed], body: float) -> bool:
-    """Returns whether the group is a caption. A sentence that begins with "Figure 3 shows" is not a caption."""
+    """Returns whether the group is a caption, unlike a sentence that begins with "Figure 3 shows"."""
     text, first = text_of(group), group[0].line
     match = CAPTION.match(text)
     if match is None:

@@ -1,4 +1,5 @@
-"""Puts the lines of a printed paper in reading order. Separates columns, and removes running heads and page numbers."""
+"""Puts the lines of a printed paper in reading order, separating columns and removing running heads and page
+numbers."""
 
 import re
 from collections import Counter
@@ -15,7 +16,7 @@ _WIDEST_INDENT = 26  # points
 _COLUMN = 0.25  # the minimum length of a line of text in a column, relative to the page width
 _FEWEST_IN_COLUMN = 8  # the minimum number of text lines in a column
 _LONGEST_INDEX = 8  # characters
-_SHORTEST_LINE = 25  # characters in a line of text that has indices
+_SHORTEST_LINE = 25  # characters in a line of text with indices
 _MARGIN = 0.1  # the height of the top and bottom margins for running heads, relative to the page height
 _PAGE_NUMBER = re.compile(r"(?i)(?:page\s++)?[-–—|\s]*+(?:\d{1,4}|[ivxl]{1,6})[-–—|\s]*+(?:(?:of|/)\s*+\d{1,4})?\s*+$")
 
@@ -25,8 +26,8 @@ _COVER = re.compile(r"See discussions, stats, and author profiles for this publi
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Represents a line in reading order. `left` and `right` are the edges of its column, and `number` counts the lines
-    on its page from 1."""
+    """A line in reading order. `left` and `right` are the edges of its column, and `number` counts the lines on its
+    page from 1."""
 
     line: Line
     left: float
@@ -50,7 +51,7 @@ def reading_order(pages: Sequence[Page]) -> list[Placed]:
         if gutter is None and often and often * 3 >= len(pages) and not _is_one_column(fragments, usual):
             gutter = usual  # the last page may have too few lines to detect its columns
         elif gutter is not None and often * 4 < len(pages) and not _fills_columns(page, fragments, gutter):
-            gutter = None  # these are labels or cells that are aligned on just a few pages
+            gutter = None  # labels or cells that happen to align on a few pages
         out += _page_order(page, fragments, gutter)
     return out
 
@@ -73,7 +74,7 @@ def body_size(lines: Iterable[Line]) -> float:
 
 
 def _without_running_heads(pages: Sequence[Page]) -> list[list[Line]]:
-    """Returns the lines on each page. Omits page numbers and text that the margins repeat."""
+    """Returns the lines on each page, without page numbers and text repeated in the margins."""
     seen: Counter[str] = Counter()
     for page in pages:
         seen.update({_pattern(f) for f in page.fragments if _in_margin(f, page)})
@@ -99,10 +100,8 @@ def _pattern(line: Line) -> str:
 
 
 def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
-    """Finds the x position at which the right-hand column starts. Many lines start at this position, and few lines
-    cross it.
-
-    Indented lines are not mistaken for a column, because other lines cross the position at which they start."""
+    """Finds the x position of the right-hand column, where many lines start and which few cross. Indented lines are not
+    mistaken for a column, because other lines cross their starting position."""
     starts = Counter(round(f.x0) for f in fragments if 0.4 * page.width < f.x0 < 0.65 * page.width)
     candidates = []
     for x, count in starts.items():
@@ -115,7 +114,7 @@ def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
 
 
 def _is_one_column(fragments: Sequence[Line], gutter: float) -> bool:
-    """Returns whether more lines cross the gutter than start at it. This happens on single-column pages in some
+    """Returns whether more lines cross the gutter than start at it, as on the single-column pages of some
     appendices."""
     crossing = sum(f.x0 < gutter - 2 and f.x1 > gutter + 2 for f in fragments)
     return crossing > sum(gutter - 1 <= f.x0 < gutter + _WIDEST_INDENT for f in fragments)
@@ -153,8 +152,8 @@ def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list
 def _with_last_lines(
     left: list[Line], right: list[Line], across: list[Line]
 ) -> tuple[list[Line], list[Line], list[Line]]:
-    """Returns the lines in the left column, in the right column and across both columns. If a caption spans both
-    columns, its short last line is moved from the left column to the caption."""
+    """Returns the lines in the left column, in the right column and across both. The short last line of a caption that
+    spans both columns is moved there from the left column."""
     whole = list(across)
     for line in left:
         above = max((a for a in whole if a.bottom < line.bottom), key=lambda a: a.bottom, default=None)
@@ -167,7 +166,7 @@ def _with_last_lines(
 
 
 def _bands(left: list[Line], right: list[Line], across: list[Line]) -> list[tuple[int, list[Line]]]:
-    """Splits the page into bands at the lines that span both columns. In each band, the left column comes first."""
+    """Splits the page into bands at the lines that span both columns, with each band's left column first."""
     out: list[tuple[int, list[Line]]] = []
     for index, line in enumerate([*across, None]):
         limit = line.top if line is not None else float("inf")
@@ -185,8 +184,7 @@ def _bands(left: list[Line], right: list[Line], across: list[Line]) -> list[tupl
 
 
 def _edges(lines: Sequence[Line], page: Page, gutter: float | None) -> list[tuple[float, float]]:
-    """Returns three pairs of left and right edges: for lines that span both columns, for the left column and for the
-    right column."""
+    """Returns the left and right edges of lines that span both columns, of the left column and of the right column."""
 
     def edge(lines: list[Line], default: tuple[float, float]) -> tuple[float, float]:
         long = [f for f in lines if f.x1 - f.x0 > 0.5 * (default[1] - default[0])] or lines
@@ -212,7 +210,7 @@ def _joined(fragments: Iterable[Line]) -> list[Line]:
 
 
 def _rows(fragments: Iterable[Line]) -> list[list[Line]]:
-    """Groups fragments into lines from top to bottom. In each line, the fragments are ordered from left to right."""
+    """Groups fragments into lines, ordered from top to bottom and from left to right."""
     rows: list[list[Line]] = []
     for fragment in sorted(fragments, key=lambda f: (f.top + f.bottom, f.x0)):
         row = next((r for r in reversed(rows[-4:]) if _same_row(r, fragment)), None)

@@ -1,6 +1,6 @@
 """Recovers ligatures in PDFs whose fonts do not identify their characters, as in "e?ective" and "speci?c".
 
-Fonts number ligatures arbitrarily. Each number is assumed to be the ligature that completes the most words."""
+Because fonts number ligatures arbitrarily, each number is assumed to be the ligature that completes the most words."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -35,8 +35,7 @@ def split_word(character: Callable[[int], str], at: int) -> tuple[str, str]:
 
 
 def ligatures(words: Words) -> dict[Place, str]:
-    """Maps each place to its ligature, which the surrounding words determine. Omits places without a plausible
-    ligature."""
+    """Maps each place to its ligature, judging by the surrounding words. Omits places without a plausible ligature."""
     found = {}
     for place, split in words.items():
         scores = {ligature: _completed(ligature, split) for ligature in _WORDS}

@@ -18,8 +18,7 @@ MATH_SIGN = re.compile(r"[=<>≤≥≈∼∝∑∏∫∈→←∂∇±×·⊙∥
 
 
 def starts_upper(text: str) -> bool:
-    """Returns whether a text starts with a letter that is not lower-case. The letter may belong to a script without
-    case."""
+    """Returns whether a text starts with a letter that is not lower-case, possibly from a script without case."""
     return text[:1].isalpha() and not text[:1].islower()
 
 
@@ -33,8 +32,7 @@ def text_of(group: Sequence[Placed]) -> str:
 
 
 def is_math(placed: Placed) -> bool:
-    """Returns whether a line is part of a displayed formula. Such a line has few words, and contains signs or
-    indices."""
+    """Returns whether a line is part of a displayed formula, with few words but some operators or indices."""
     text = placed.line.text
     words = [w for run in placed.line.runs if not run.style.math for w in re.findall(r"[^\W\d_]{3,}", run.text)]
     printed = len(text.replace(" ", ""))

@@ -28,8 +28,7 @@ def groups(lines: Sequence[Placed], body: float, fonts: HeadingFonts) -> Iterato
 
 
 def _algorithm_end(lines: Sequence[Placed], start: int, pitch: float) -> int:
-    """Returns the index at which the algorithm with a caption at `start` ends. Returns `start` itself if there is no
-    algorithm."""
+    """Returns the end index of the algorithm captioned at `start`, or `start` itself if there is none."""
     if not ALGORITHM.match(lines[start].line.text):
         return start
     steps, last, others = 0, start, 0
@@ -92,16 +91,16 @@ def _parts(group: Sequence[Placed], placed: Placed, pitch: float, fonts: Heading
 
 
 def _fills(placed: Placed, following: Line) -> bool:
-    """Returns whether a line of running text continues on the next line. The next line may look like the start of a
-    caption, as in "Figure 2. We draw samples"."""
+    """Returns whether running text continues on the next line, even if that looks like the start of a caption, as in
+    "Figure 2. We draw samples"."""
     full = placed.line.x1 > placed.right - placed.line.size and abs(placed.line.size - following.size) < 0.2
     indented = following.x0 - min(placed.line.x0, placed.left + 2.5 * following.size)  # as in a list item
     return full and not TERMINAL.search(placed.line.text) and indented < 1.8 * following.size
 
 
 def _begins_with_head(placed: Placed) -> bool:
-    """Returns whether a line begins with a run-in heading. Such a heading consists of bold words that start with a
-    capital letter and precede plain text."""
+    """Returns whether a line begins with a run-in heading: bold words, starting with a capital letter, before plain
+    text."""
     runs = placed.line.runs
     head = next((index for index, run in enumerate(runs) if not run.style.bold), len(runs))
     text = "".join(run.text for run in runs[:head])

@@ -1,8 +1,7 @@
 """Splits the lines of a printed bibliography into entries.
 
-Bibliographies mark the start of an entry with a number, a label, a hanging indent, an indented first line or a gap. If
-there are no labels, the mark with the most plausible entry starts is used. An entry start is plausible if the previous
-entry is complete and the new entry starts with a letter."""
+An entry starts with a number, a label, a hanging indent, an indented first line or a gap. Without labels, uses the
+style with the most plausible starts: those that follow a complete entry and begin with a letter."""
 
 import re
 from collections import Counter
@@ -12,7 +11,7 @@ from itertools import pairwise
 from xkg.build.paper.pdf_html.pdf_layout import Placed
 
 _LABEL = re.compile(r"\[(?:(\d{1,3})|[^\]]{1,12})\]\s?|\(?(\d{1,3})[.)]\s")
-# Matches the end of an entry. Initials at the end of a line do not end an entry.
+# Matches the end of an entry, but not initials at the end of a line.
 _END = re.compile(r"(?:(?<![^\w][A-Z])\.|[)\d/]|https?:\S{1,200}|www\.\S{1,200})\s*$")
 _BEGINNING = re.compile(r"(?!In\s)[\W\d_]{0,3}[^\W\d_]")
 _BRACKETED = re.compile(r"\[(\d{1,3})\]\s")
@@ -22,12 +21,12 @@ _MOST = 0.8  # the minimum fraction of entries that contain a year
 _FEWEST_AFTER = 2  # if more than this many final entries have no year, they are other text
 _FEWEST_WORDS = 4
 _FEWEST_LETTERS = 0.55  # the minimum fraction of letters in an entry without a year
-_SURE = 0.9  # if at least this fraction of the entry starts is plausible, use the style with the most entry starts
+_SURE = 0.9  # the plausible fraction of entry starts above which the style with the most starts is used
 _LONGEST = 12  # the maximum number of lines per entry, on average
 
 
 def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Placed]]:
-    """Returns the entries in reading order, and the lines of text after the last entry. A heading or label alone is not
+    """Returns the entries in reading order, and the lines of text after the last entry. A lone heading or label is not
     an entry."""
     if not lines:
         return [], []
@@ -47,8 +46,7 @@ def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Pla
 
 
 def _end(dated: Sequence[bool]) -> int:
-    """Returns the number of entries before other text begins. Nearly all entries contain a year, but the text after
-    them does not."""
+    """Returns the number of entries before other text begins. Unlike that text, nearly all entries contain a year."""
     ends, so_far = [], 0
     for index, has_date in enumerate(dated):
         so_far += has_date
@@ -112,8 +110,7 @@ def _side(placed: Placed) -> tuple[int, float]:
 
 
 def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
-    """Returns the fraction of entry starts that are plausible. A plausible start looks like the start of an entry and
-    follows a complete entry."""
+    """Returns the fraction of entry starts that are plausible: they look like a start and follow a complete entry."""
     at = [index for index, start in enumerate(starts) if start and index]
     if len(lines) > _LONGEST * (len(at) + 1):
         return 0.0
@@ -125,7 +122,7 @@ def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
 
 
 def _gaps(lines: Sequence[Placed]) -> list[bool]:
-    """Returns whether each line except the first follows a gap or the short last line of an entry."""
+    """Returns, for each line after the first, whether it follows a gap or an entry's short last line."""
     pairs = list(pairwise(lines))
     usual = Counter(round(b.line.bottom - a.line.bottom) for a, b in pairs if a.column == b.column).most_common(1)
     wide = usual[0][0] + 1.5 if usual else float("inf")
@@ -133,7 +130,7 @@ def _gaps(lines: Sequence[Placed]) -> list[bool]:
     def ends(a: Placed, b: Placed) -> bool:
         if _END.search(a.line.text) is None:
             return False
-        if a.column != b.column:  # a gap above the first line of a column is not visible
+        if a.column != b.column:  # a gap above a column's first line is invisible
             begins = b.line.text[:1].isupper() and _BEGINNING.match(b.line.text) is not None
             return begins or a.line.x1 < a.right - 3 * a.line.size
         return a.line.x1 < a.right - 3 * a.line.size

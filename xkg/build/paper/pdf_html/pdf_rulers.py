@@ -1,5 +1,4 @@
-"""Finds the line numbers printed next to a draft's text. Such numbers are often so close to the text that they would be
-read as words."""
+"""Finds the line numbers printed next to a draft's text, which are often close enough to be read as words."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -11,8 +10,8 @@ _CONSECUTIVE = 0.8  # the minimum fraction of a column's numbers that follow the
 
 
 class PrintedNumber(NamedTuple):
-    """Represents a printed number with space around it. The fields contain its value, its left and right edges in
-    points, and its height on the page."""
+    """A printed number with space around it. Contains its value, its left and right edges in points, and its height on
+    the page."""
 
     value: int
     x0: float
@@ -21,7 +20,7 @@ class PrintedNumber(NamedTuple):
 
 
 def ruler_numbers(numbers: Sequence[PrintedNumber]) -> frozenset[int]:
-    """Returns the indices of the numbers that are line numbers. Line numbers are stacked, aligned and consecutive."""
+    """Returns the indices of the line numbers: those that are stacked, aligned and consecutive."""
     found: set[int] = set()
     for edge in ("x0", "x1"):
         for aligned in _aligned(numbers, edge):

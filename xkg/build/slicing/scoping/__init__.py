@@ -1,3 +1,3 @@
-"""Finds the names that statements bind and use, and the definitions that these names refer to.
+"""Finds the names that statements bind and use, and the definitions behind them.
 
 May import from `code` and any layer below `build`."""

@@ -12,12 +12,12 @@ ImportNode = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True)
 class Use:
-    """Represents an occurrence of a global name in a statement, with the attributes that follow the name. For `m.f.g`,
-    these are f and g.
+    """An occurrence of a global name in a statement, with the attributes that follow the name. For `m.f.g`, these are
+    `f` and `g`.
 
     `immediate` is True if the name is evaluated when the statement runs, not when a function is called. `enclosing`
-    contains the names bound by enclosing functions or the class body. If only imports in an enclosing function bind the
-    name, `local` contains these imports. `text` is the string or f-string that contains the name, or None in plain
+    contains the names bound by enclosing functions or the class body. `local` contains the imports in an enclosing
+    function if only these bind the name. `text` is the string or f-string that contains the name, or None in plain
     code. `annotates` is True if the name is part of an annotation."""
 
     name: str
@@ -41,7 +41,7 @@ class Use:
 
 @dataclass(eq=False)
 class Statement:
-    """Represents a top-level statement in a module. `guarded` is True for a statement in `if __name__ == "__main__"`.
+    """A top-level statement in a module. `guarded` is True for a statement in `if __name__ == "__main__"`.
 
     `binds` contains the global names that the statement may bind, and `definite` contains the names that it always
     rebinds. `imports` contains its import statements with their scopes. `headings` contains its definitions with a
@@ -77,8 +77,8 @@ class Statement:
 
 @dataclass
 class Scope:
-    """Represents a scope in a program. `imported` maps names to the imports that bind them. `others` maps names to the
-    lines of other statements that bind them."""
+    """A scope in a program. `imported` maps names to the imports that bind them. `others` maps names to the lines of
+    other statements that bind them."""
 
     kind: str
     others: dict[str, int] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Scope:
 
 
 def bound_name(alias: ast.alias) -> str:
-    """Returns the name that an import binds. For example, `import a.b` binds `a`."""
+    """Returns the name that an import binds, such as `a` for `import a.b`."""
     return alias.asname or alias.name.partition(".")[0]
 
 
@@ -103,8 +103,8 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def _own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yields the nodes in the scope of a body. Inner functions and classes are included with their decorators, defaults
-    and bases, but without their bodies. For comprehensions, only walrus targets are included."""
+    """Yields the nodes in the scope of a body. Includes inner functions and classes with their decorators, defaults and
+    bases, but without their bodies. For comprehensions, includes only walrus targets."""
     stack: list[tuple[ast.AST, bool]] = [(node, False) for node in body]
     while stack:
         node, inside = stack.pop()

@@ -11,9 +11,8 @@ _OPENED_AT = re.compile(r"on line (\d{1,9})$")
 
 
 def without_broken_statements(source: str) -> tuple[str, ast.Module] | None:
-    """Returns the source and its syntax tree. Replaces top-level statements that do not parse with empty lines, so that
-    other statements keep their line numbers. Returns None if 20 or more statements fail to parse, or if no statement
-    parses."""
+    """Returns the source and its syntax tree. Replaces top-level statements that do not parse with empty lines, which
+    preserves line numbers. Returns None if 20 or more statements fail to parse, or if no statement parses."""
     lines = source.split("\n")
     for _ in range(_MOST):
         try:

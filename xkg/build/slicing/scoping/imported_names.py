@@ -1,5 +1,4 @@
-"""Finds the names that code uses from each imported package. These names distinguish packages that have the same module
-name."""
+"""Finds the names that code uses from each imported package, which distinguish packages with the same module name."""
 
 import ast
 import sys
@@ -15,11 +14,11 @@ def imported_packages(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def imported_names(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Maps each top-level module that the sources import to the sorted names that they use directly under that module.
-    Skips sources that do not parse.
+    """Maps each top-level module imported by the sources to the sorted names that they use directly under it. Skips
+    sources that do not parse.
 
-    `from a import b`, `from a.b import c`, `import a.b`, and `a.b` after `import a` all yield b for a. If a star import
-    hides the names, the list is empty."""
+    `from a import b`, `from a.b import c`, `import a.b`, and `a.b` after `import a` all yield `b` for `a`. The list is
+    empty if a star import hides the names."""
     found: dict[str, set[str]] = {}
     stars: set[str] = set()
     for source in sources:

@@ -23,7 +23,7 @@ _STARRED_BUILTINS = frozenset({"sum", "abs", "max", "min", "pow", "round", "any"
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Represents a name that statements in a module bind."""
+    """A name bound by statements in a module."""
 
     path: str
     name: str
@@ -31,10 +31,10 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """Represents an import from outside the repository, such as `import module as alias` or an import of an attribute.
-    In the former case, `attribute` is None.
+    """An import from outside the repository, such as `import module as alias` (with `attribute` None) or an import of
+    an attribute.
 
-    A plain `import a.b` has alias `a` and module `a`. Submodules are added where they are imported."""
+    A plain `import a.b` has alias `a` and module `a`. Its submodules are added where they are imported."""
 
     module: str
     attribute: str | None
@@ -48,7 +48,7 @@ class RepositoryModule:
 
 @dataclass(frozen=True, slots=True)
 class Star:
-    """Represents a name that a star import from outside the repository may define."""
+    """A name that a star import from outside the repository may define."""
 
     path: str
     name: str
@@ -61,7 +61,7 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Represents a name that cannot be resolved, with the reason."""
+    """An unresolvable name, with the reason."""
 
     name: str
     reason: str
@@ -71,8 +71,7 @@ Target = Definition | External | RepositoryModule | Star | Builtin | Missing
 
 
 class Reference(NamedTuple):
-    """A use of a name, its target, and the number of attributes leading to the target. For f in `m.sub.f.x`, this
-    number is 2."""
+    """A use of a name, its target, and the number of attributes leading there, such as 2 for `f` in `m.sub.f.x`."""
 
     use: Use
     target: Target
@@ -84,8 +83,8 @@ class Reference(NamedTuple):
 
 
 class Program:
-    """Contains all Python modules in a codebase. Python 2 modules, whose paths are in `python2`, are converted to
-    Python 3. Statements that still do not parse are omitted."""
+    """All Python modules in a codebase. Python 2 modules, whose paths are in `python2`, are converted to Python 3,
+    minus any statements that still do not parse."""
 
     def __init__(self, codebase: Codebase) -> None:
         modules = [m for m in codebase.modules if m.language == "python"]
@@ -230,11 +229,11 @@ class Program:
         return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
 
     def rebound_stars(self, path: str) -> dict[int, dict[str, Target]]:
-        """Returns star imports from the repository, keyed by statement. Each is mapped to the imported names that the
-        module also binds itself. These names become assignments."""
+        """Maps each star import from the repository, keyed by statement, to the imported names that the module also
+        binds itself. These become assignments."""
         scope = self.scope(path)
         if path not in self._stars and scope is not None:
-            self._stars[path] = {}  # in case star imports are cyclic
+            self._stars[path] = {}  # in case of cyclic star imports
             rebound: dict[int, dict[str, Target]] = {}
             for statement in scope.statements:
                 for source in (self.resolve(path, module, "*") for module in statement.star_imports):
@@ -255,8 +254,7 @@ class Program:
     def _import_target(
         self, path: str, statement: Statement, name: str, seen: frozenset[tuple[str, str]]
     ) -> Target | None:
-        """Returns the target of a name if only replaceable imports in the statement bind it. Otherwise, returns
-        None."""
+        """Returns the target of a name bound only by replaceable imports in the statement. Otherwise, returns None."""
         starred = self.rebound_stars(path).get(statement.index, {})
         if name in starred:
             return starred[name]
@@ -267,7 +265,7 @@ class Program:
                 if bound_name(alias) == name:
                     target = self.imported(path, node, alias, seen)
                     if isinstance(target, Definition) and self._rebound(target):
-                        return None  # the importing module keeps the value from the time of the import
+                        return None  # the importing module keeps the value from import time
                     found.append(target)
         if not found or (not statement.is_import and (name in _bound_otherwise(statement.node) or not scope_imports)):
             return None
@@ -294,7 +292,7 @@ class Program:
 
     @cached_property
     def _assigned_from_outside(self) -> frozenset[Definition]:
-        """Returns the names in modules that other modules assign, as in `config.debug = True`."""
+        """Returns the module names assigned by other modules, as in `config.debug = True`."""
         found: set[Definition] = set()
         for path in self.texts:
             statements = self._statements(path)
@@ -346,13 +344,13 @@ class Program:
         return Reference(use, target, followed)
 
     def local_is_plain(self, path: str, use: Use) -> bool:
-        """Returns whether a function's own imports of a name can be removed. All of them must have the same target in
+        """Returns whether a function's own imports of a name can be removed because they all have the same target in
         the repository."""
         targets = {self.imported(path, node, alias) for node, alias in use.local}
         return len(targets) == 1 and isinstance(next(iter(targets)), Definition | RepositoryModule)
 
     def modules_run_by(self, path: str, node: ImportNode) -> Iterator[str]:
-        """Yields the paths of the repository modules that an import statement runs, in order."""
+        """Yields the paths of the repository modules run by an import statement, in order."""
         for alias in node.names:
             if isinstance(node, ast.Import):
                 target = self.resolve(path, alias.name)

@@ -1,7 +1,5 @@
 """Finds the names that a module's statements bind and use, according to Python's scoping rules (Language Reference,
-4.2).
-
-Uses Python's own syntax tree, so the results are exact for code in this Python version. Does not run any code."""
+4.2). Uses Python's own syntax tree, without running code, so the results are exact for this Python version."""
 
 import ast
 from dataclasses import dataclass
@@ -62,7 +60,7 @@ def module_scope(text: str) -> ModuleScope | None:
 
 
 def _exported(tree: ast.Module) -> tuple[str, ...] | None:
-    """Returns the literal `__all__`, including later additions. Returns None if `__all__` is missing or computed."""
+    """Returns the literal `__all__`, including later additions, or None if it is missing or computed."""
     names: list[str] | None = None
     for node in tree.body:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)

@@ -23,8 +23,8 @@ def is_type_checking(node: ast.stmt) -> bool:
 
 
 def is_direct(target: External, alias: ast.alias) -> bool:
-    """Returns whether an import refers to the external module itself. Otherwise, it refers to a repository module that
-    re-exports the external module."""
+    """Returns whether an import refers to the external module itself, and not to a repository module that re-exports
+    it."""
     return target.attribute == alias.name or (target.attribute is None and alias.name.startswith(target.module))
 
 
@@ -36,8 +36,8 @@ def _root(node: ast.expr) -> str | None:
 
 @lru_cache(maxsize=100_000)
 def changed_names(statement: Statement) -> frozenset[str]:
-    """Returns the names whose values a top-level statement changes without rebinding them. Examples are `n[k] = …`,
-    `n.a = …` and `n.append(…)`."""
+    """Returns the names whose values a top-level statement changes without rebinding them, as in `n[k] = …`, `n.a = …`
+    and `n.append(…)`."""
     found: set[str] = set()
     stack: list[ast.AST] = [] if statement.is_import else [statement.node]
     while stack:
@@ -82,8 +82,8 @@ def may_register(node: ast.stmt) -> bool:
 
 
 def is_set_up(node: ast.stmt) -> bool:
-    """Returns whether a statement configures a package. Excludes a seed that is computed from other names, because it
-    would include the command-line parsing that produces the seed."""
+    """Returns whether a statement configures a package. Excludes seeds computed from other names, which would pull in
+    the command-line parsing behind them."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
         if _SEEDS.search(node.value.func.attr) and any(
             isinstance(inner, ast.Name) for argument in node.value.args for inner in ast.walk(argument)

@@ -8,7 +8,7 @@ from xkg.sandbox.evidence.python_ast import expression_tree
 
 
 class NameVisitor:
-    """Walks a top-level statement with a stack of scopes. Records the names that the statement binds and uses."""
+    """Walks a top-level statement with a stack of scopes, recording the names that it binds and uses."""
 
     def __init__(self, statement: Statement, *, lazy_annotations: bool) -> None:
         self.statement = statement
@@ -111,7 +111,7 @@ class NameVisitor:
     def inside_function(self, arguments: ast.arguments, body: Sequence[ast.AST]) -> None:
         scope = Scope("function", {a.arg: a.lineno for a in _parameters(arguments)})
         bind(scope, body)
-        # A name that an inner function rebinds is not bound by imports alone.
+        # a name rebound by an inner function is not bound by imports alone
         for node in (n for inner in body for n in ast.walk(inner)) if self.rebinds else ():
             if isinstance(node, ast.Nonlocal):
                 scope.others |= {n: node.lineno for n in node.names if n in scope.imported}
@@ -147,7 +147,7 @@ class NameVisitor:
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_comprehension_of
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
-        # The target of a walrus in a comprehension belongs to the enclosing function.
+        # a walrus target in a comprehension belongs to the enclosing function
         outer = self.scopes
         while len(self.scopes) > 1 and self.scopes[-1].kind == "comprehension":
             self.scopes = self.scopes[:-1]
@@ -176,8 +176,8 @@ class NameVisitor:
         self.visit_all([node.value])
 
     def annotation(self, node: ast.expr | None) -> None:
-        """Visits an annotation and its quoted types. The annotation counts as evaluated immediately unless the module
-        makes annotations lazy."""
+        """Visits an annotation and its quoted types, as evaluated immediately unless the module makes annotations
+        lazy."""
         if node is None:
             return
         self.depth += self.lazy_annotations

@@ -1,3 +1,3 @@
-"""Parses TeX: its tokens, files, macros, commands and labels. Converts TeX to text without layout.
+"""Parses TeX tokens, files, macros, commands and labels, and converts TeX to text without layout.
 
 May import from code shared by all paper formats."""

@@ -1,8 +1,8 @@
 r"""Decides which parts of LaTeX source are printed. Evaluates `\if…` and toggles, and skips environments that discard
 their text.
 
-The values come from settings in the document: `\newif`, toggles, one-word macros and class options. If a conditional
-tests anything else, its value is unknown, and both branches are read."""
+Values come from the document's settings: `\newif`, toggles, one-word macros and class options. A conditional that tests
+anything else has an unknown value, and both branches are read."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -74,8 +74,7 @@ _TEST = re.compile(
 
 
 def _with_options(text: str, options: frozenset[str]) -> str:
-    """Inserts the code for default and given options into the text of a class or style file. Removes the code for all
-    other options."""
+    """Inlines the code for default and given options in a class or style file, and removes the code for all others."""
     tex, codes, cut = Tex(text), dict[str, str](), list[Span]()
     for match in _OPTION.finditer(text):
         if group := tex.group(match.end()):
@@ -93,8 +92,8 @@ class Conditions(Settings):
     """Evaluates conditions with the settings read so far."""
 
     def set_by_style(self, path: str, text: str) -> None:
-        """Applies the settings in a class or style file, given the options with which the file is loaded. Settings
-        inside braces or a condition may run later or never. The values that they affect become unknown."""
+        """Applies the settings in a class or style file that is loaded with these options. Settings inside braces or a
+        condition may run later or never, so the values that they affect become unknown."""
         given = (options for file, options in self.loaded.items() if file == path or file.endswith(".cls"))
         text = _with_options(text, frozenset[str]().union(*given))
         tex = Tex(text)
@@ -124,9 +123,8 @@ class Conditions(Settings):
         parts_of: Callable[[], Parts],
         exists: Callable[[str], bool],
     ) -> list[Span] | None:
-        """Returns the parts of a conditional that are not printed, including its own commands. Returns None if the
-        value or the end of the conditional is unknown. `parts_of` returns the `parts` of the text. `exists` returns
-        whether a file belongs to the paper."""
+        """Returns the unprinted parts of a conditional, including its own commands, or None if its value or end is
+        unknown. `parts_of` returns the `parts` of the text. `exists` returns whether a file belongs to the paper."""
         name, after = match["if"] or match["braced_if"], match.end()
         if not self._is_plain(name, text, after):
             return self._of_groups(name, match.start(), after, tex(), exists)
@@ -162,8 +160,7 @@ class Conditions(Settings):
         return [(start, first), (borders[n][0], borders[-1][1])]
 
     def _is_plain(self, name: str, text: str, after: int) -> bool:
-        r"""Returns whether a conditional ends with `\fi`. Conditionals from packages have their branches in braces
-        instead."""
+        r"""Returns whether a conditional ends with `\fi`. Those from packages have their branches in braces instead."""
         if name in _PRIMITIVES or (name[2:] in self.values and name != "ifdraft"):
             return True
         if name in _TESTS:
@@ -171,7 +168,7 @@ class Conditions(Settings):
         return name.startswith("if") and not text[after : after + 20].lstrip().startswith("{")
 
     def parts(self, text: str) -> Parts:
-        """Finds the `Parts` of a text in a single pass, because conditionals may be deeply nested or never end."""
+        """Finds the `Parts` of a text in one pass, because conditionals may be deeply nested or never end."""
         found: dict[int, tuple[tuple[Span, ...], Span | None, Span]] = {}
         open_: list[tuple[int, list[Span], Span | None]] = []
         declared = set(_DECLARED.findall(text))
@@ -318,7 +315,7 @@ class Conditions(Settings):
         return None
 
     def _combined(self, test: str) -> bool | None:
-        """Returns the value of several tests, combined from left to right."""
+        """Returns the value of several tests combined from left to right."""
         test = _COUNTER.sub(r"\\c@\1 ", test)
         value: bool | None = True
         at, operator, negated = 0, "and", False
@@ -326,7 +323,7 @@ class Conditions(Settings):
             if part := test[at : match.start() if match else len(test)].strip():
                 one = self._one_test(part)
                 one = not one if negated and one is not None else one
-                decides = operator == "or"  # the value that decides the result without further tests
+                decides = operator == "or"  # the value that settles the result without further tests
                 value = decides if decides in (value, one) else None if None in (value, one) else not decides
                 negated = False
             if match:

@@ -1,4 +1,4 @@
-"""Copies text in pieces and records the file and line of each piece."""
+"""Copies text in fragments, recording the file and line of each."""
 
 import re
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ _MOST_WARNINGS = 50
 
 @dataclass(slots=True)
 class Copy:
-    """Contains text copied in pieces. Each piece has a span in the whole text, a file and a line."""
+    """Text assembled from copied fragments. Each fragment has a span in the whole text, a file and a line."""
 
     pieces: list[str] = field(default_factory=list)
     length: int = 0
@@ -26,7 +26,7 @@ class Copy:
 
 
 class Copier:
-    """Copies a file piece by piece. All text before the offset `at` has been copied or dropped."""
+    """Copies a file in fragments. All text before the offset `at` has been copied or dropped."""
 
     def __init__(self, path: str, text: str, output: Copy, start: int) -> None:
         self.path, self.text, self.to, self.at = path, text, output, start
@@ -40,7 +40,7 @@ class Copier:
         return self._tex
 
     def find(self, needle: str, at: int) -> int:
-        """Works like `str.find`, but remembers the strings that were not found and does not search for them again."""
+        """Works like `str.find`, but never searches again for a string that was not found."""
         if needle in self._never:
             return -1
         position = self.text.find(needle, at)
@@ -49,7 +49,7 @@ class Copier:
         return position
 
     def drop(self, start: int, end: int) -> int:
-        """Copies the text up to `start` and skips the text up to `end`."""
+        """Copies the text up to `start`, then skips to `end`."""
         if start > self.at:
             self.line += self.text.count("\n", self.line_at, self.at)
             self.line_at = self.at

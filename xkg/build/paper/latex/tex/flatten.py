@@ -1,4 +1,4 @@
-r"""Combines a LaTeX paper's files into one text, with inputs inserted and comments removed. Every character can be
+"""Combines a LaTeX paper's files into one text, with inputs inlined and comments stripped. Every character can be
 traced to its source file."""
 
 import posixpath
@@ -47,7 +47,7 @@ _TOKEN = re.compile(
     r"|(?P<comment>%)",
     re.DOTALL,
 )
-# Matches syntax that only slides use: notes, and the steps at which something is shown (`\item<2->`, `\only<1>{…}`).
+# Matches syntax used only in slides: notes and overlay specifications (`\item<2->`, `\only<1>{…}`).
 _SLIDE_TOKEN = re.compile(
     r"\\(?:begin\{[a-zA-Z]{1,30}\*?\}|[a-zA-Z]{1,30}+\*?)(?:\[[^][\n]{0,100}\])?"
     r"(?P<overlay><(?=[-+.\d]|[a-z]{3,15}[:@|> ])[-+.,:|@*()\w ]{1,60}>)|\\(?P<note>note)(?![a-zA-Z@])|"
@@ -79,8 +79,8 @@ _LONGEST_BRANCH = 20_000  # characters to examine
 
 @dataclass(slots=True)
 class Flat:
-    """Represents a paper combined into one text. `spans` records the source of each verbatim piece of `text`, in
-    ascending order."""
+    """A paper combined into one text. `spans` records the source of each verbatim fragment of `text`, in ascending
+    order."""
 
     text: str
     spans: tuple[SourceSpan, ...]
@@ -94,7 +94,7 @@ class _Output(Copy):
     conditions: Conditions = field(default_factory=Conditions)
     in_body: bool = False
     slides: bool = False
-    alone: bool = False  # True if only a definition's body is read, without inputs and nested definitions
+    alone: bool = False  # True to read only a definition's body, without inputs and nested definitions
     deferred: bool = False  # True if a definition before the body contains a condition
     ended: bool = False
     dropping: dict[str, Macro] = field(default_factory=lambda: dict(ALWAYS))
@@ -108,7 +108,7 @@ def flatten(files: PaperFiles, main: str) -> Flat:
 
     Raises `InputError` if there is no main file. Raises `UnsafeInputError` if the inputs are too large for a paper."""
     output = _flatten(files, main, None)
-    # Settings after a definition may decide what the definition prints.
+    # settings after a definition may affect its output
     if output.deferred and output.at_body is not None:
         output = _flatten(files, main, output.at_body)
     text = "".join(output.pieces)
@@ -136,9 +136,9 @@ class _File(Copier):
         super().__init__(path, _BY_NAME.sub(r"\1\\\2 ", text), output, start)
         self.files, self.output, self.stack = files, output, stack
         self.definition = 0  # the end of the most recent definition
-        self.reading = 0  # the end of each group and the setting to restore there
+        self.reading = 0  # ends of groups, and the settings to restore there
         self.pending: list[tuple[int, int]] = []
-        self.local: list[tuple[int, str, State]] = []  # where a group ends, and the setting to restore there
+        self.local: list[tuple[int, str, State]] = []  # end of a group, and the setting to restore there
         self._groups: Groups | None = None
         self._parts: Parts | None = None
 
@@ -219,7 +219,7 @@ class _File(Copier):
             self.output.conditions.set_by_style(path, text)
 
     def _loop(self, match: re.Match[str]) -> int:
-        """Reads the files that a loop inputs. Leaves other loops unchanged, because most of them draw pictures."""
+        """Reads the files input by a loop. Leaves other loops unchanged, because most draw pictures."""
         at, words, tex = match.end(), self.output.conditions.words, self.braces()
         if self.output.alone or at < self.reading:
             return at
@@ -253,7 +253,7 @@ class _File(Copier):
         return self.drop(body.end, body.after)
 
     def _remember(self, match: re.Match[str]) -> None:
-        """Saves the value that a setting replaces if the setting is inside a group."""
+        """Saves the old value of a setting that is changed inside a group."""
         name = set_name(match)
         if name is None or not self.output.in_body:
             return
@@ -271,7 +271,7 @@ class _File(Copier):
             self.output.conditions.put_back(*self.local.pop()[1:])
 
     def _environment(self, name: str, start: int, at: int) -> int:
-        """Skips a verbatim environment. Drops an environment that prints nothing."""
+        """Skips verbatim environments and drops those that print nothing."""
         if name == "document" and not self.output.in_body:
             self.output.in_body = True
             self.output.at_body = self.output.at_body or self.output.conditions.copy()
@@ -296,8 +296,7 @@ class _File(Copier):
         return self.drop(start, close + len(f"\\end{{{name}}}")) if swallowed else close
 
     def _beside(self, match: re.Match[str]) -> int:
-        """Drops a slide's note or an overlay specification. An overlay specification lists the steps at which something
-        appears on a slide."""
+        """Drops a slide's note or an overlay specification, which lists the steps at which something appears."""
         if match["overlay"] and not (match[0].startswith("\\mode") and _OTHER_MODES.match(match["overlay"])):
             return self.drop(match.start("overlay"), match.end())
         tex = self.braces()
@@ -334,8 +333,8 @@ class _File(Copier):
         return is_prose(text) or re.search(r"\w", _COMMANDS.sub("", text)) is not None
 
     def _define(self, name: str, at: int, *, specified: bool) -> None:
-        """Records the macro whose parameters start at `at`. The record contains the end of the definition, the files
-        that the macro reads, and the arguments that it does not print."""
+        """Records the macro whose parameters start at `at`: the end of its definition, the files that it reads, and its
+        unprinted arguments."""
         found = definition(self.braces(), at, specified=specified)
         self.output.dropping.pop(name, None)
         if found is None:
@@ -367,8 +366,7 @@ class _File(Copier):
             self.output.conditions.set_environment(match, [self._printed(code) for code in codes])
 
     def _drop_arguments(self, start: int, at: int, known: Macro) -> int:
-        """Drops the arguments that a macro does not print. Also drops the command itself if the macro prints nothing
-        except its other arguments."""
+        """Drops a macro's unprinted arguments, and the command itself if it prints nothing but its other arguments."""
         tex = self.braces()
         found = arguments(tex, at, known.kinds)
         if found is None:
@@ -444,8 +442,8 @@ class _File(Copier):
         return None, None
 
     def _paths(self, name: str) -> Iterator[str]:
-        """Yields the paths of the files that a name may refer to, best first. A name is relative to the main file's
-        folder, as in TeX, or to the current file's folder, as in packages for split projects."""
+        """Yields the paths of the files that a name may refer to, best first. Names are relative to the main file's
+        folder, as in TeX, or to the current file's, as in packages for split projects."""
         name = self.output.conditions.expanded(name)
         here = posixpath.dirname(self.path)
         folders = re.findall(r"[^{}]+", self.output.conditions.words.get("input@path", ""))[:20]

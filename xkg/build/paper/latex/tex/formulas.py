@@ -5,7 +5,7 @@ import re
 from xkg.build.paper.latex.tex.commands import ALIGNED, ENVIRONMENT_ARGUMENTS, GATHERED
 from xkg.build.paper.latex.tex.tokens import Tex
 
-# Matches layout commands in formulas. Line breaks are matched first, so `\\\\!` stays a line break.
+# Matches layout commands in formulas, but line breaks first, so `\\\\!` stays a line break.
 _MATH_NOISE = re.compile(
     r"(\\\\)|\\(?:label|tag|[vh]space)\*?\s*+\{[^{}]*+\}"
     r"|(?P<phantom>\\[vh]?phantom)(?![a-zA-Z])\s*+(?:\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|\\[a-zA-Z]++|[^\s\\{}])(?P<script>\s*+[\^_])?"
@@ -22,8 +22,8 @@ def _without_noise(match: re.Match[str]) -> str:
 
 
 def math(body: str, environment: str = "") -> str:
-    r"""Returns a formula's TeX on one line, without labels and layout. The result is valid outside `environment`. For
-    example, the rows of an `align` are wrapped in `aligned`, and `$x$` inside text becomes `\(x\)`."""
+    r"""Returns a formula's TeX on one line, without labels and layout, in a form that is valid outside `environment`.
+    For example, the rows of an `align` are wrapped in `aligned`, and `$x$` inside text becomes `\(x\)`."""
     formula = " ".join(_MATH_NOISE.sub(_without_noise, body).split())
     if environment in ENVIRONMENT_ARGUMENTS:
         tex = Tex(formula)

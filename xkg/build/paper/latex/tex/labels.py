@@ -28,7 +28,7 @@ _THEOREM = re.compile(
     r"\{(?P<name>[a-zA-Z@]{1,40}\*?)\}"
     r"(?:\s*+\[(?P<shared>[a-zA-Z]{1,40})\])?(?:\s*+\{(?P<title>[^{}]{0,80})\})?(?:\s*+\[(?P<within>[a-zA-Z]{1,40})\])?"
 )
-# Matches the definition of a title such as `\protect\theoremname`. Editors generate such definitions.
+# Matches the editor-generated definition of a title such as `\protect\theoremname`.
 _WORD = re.compile(
     r"\\(?:providecommand|newcommand|renewcommand)\*?\s*+(?:\{\\([a-zA-Z]{1,40})\}|\\([a-zA-Z]{1,40}))"
     r"\s*+\{([^{}\\]{1,60})\}"
@@ -43,8 +43,8 @@ _EVENT = re.compile(
 
 @dataclass(slots=True)
 class Theorem:
-    """Describes a kind of statement, such as a theorem. The fields contain its title, the environment whose counter it
-    uses, and the section level at which its numbers restart."""
+    """A kind of statement, such as a theorem. Contains its title, the environment whose counter it uses, and the
+    section level that resets its numbering."""
 
     title: str
     counter: str
@@ -54,8 +54,8 @@ class Theorem:
 
 @dataclass(slots=True)
 class Printed:
-    """Contains the printed names of labels, captions and statements. `labels` maps labels to names such as "Algorithm
-    2". `captions` and `statements` map start offsets to printed names."""
+    """The printed names of labels, captions and statements. `labels` maps labels to names such as "Algorithm 2".
+    `captions` and `statements` map start offsets to printed names."""
 
     labels: dict[str, str] = field(default_factory=dict)
     captions: dict[int, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class _Frame:
 
 
 def theorems_in(text: str) -> dict[str, Theorem]:
-    """Returns the standard statements and those that the paper declares, keyed by environment."""
+    """Returns the standard statements and those declared by the paper, keyed by environment."""
     found: dict[str, Theorem] = {}
     for name in STATEMENTS:
         plain = _SHORT.get(name.rstrip("*"), name.rstrip("*"))

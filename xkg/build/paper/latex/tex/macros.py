@@ -1,7 +1,7 @@
 r"""Finds and expands the author's own simple macros, which use commands such as `\newcommand`, `\def` and
 `\DeclareMathOperator`.
 
-A macro with conditions (`\if…`, `\csname`, `\expandafter`) is not expanded, because that would require TeX itself."""
+Macros with conditions (`\if…`, `\csname`, `\expandafter`) are not expanded, because that would require TeX itself."""
 
 import re
 from collections.abc import Mapping
@@ -48,8 +48,8 @@ _TAKES_ONE = re.compile(
     r"(?:[\^_]|\\(?:(?:wide)?(?:hat|tilde|check)|bar|vec|d?dot|acute|grave|breve|over(?:line|set)|underline|sqrt|bm"
     r"|mathbb|boldsymbol|math(?:bf|rm|cal|sf|it|tt|frak|scr|ring)|text|operatorname)\*?)[ \t]{0,9}\Z"
 )
-# Matches a macro body that prints its argument in bold or italics. The argument must start a paragraph, or a full stop
-# or space must follow.
+# Matches a macro body that prints its argument in bold or italics, at the start of a paragraph or before a full stop or
+# space.
 _RUN_IN = re.compile(
     r"\s*+(?P<before>(?:\\(?:noindent|indent|par|(?:small|med|big)skip|[vh]space\*?\s*+\{[^{}]{0,40}\}"
     r"|vskip\s*+[^\s\\{}]{1,20})(?![a-zA-Z])\s*+)*+)"
@@ -67,9 +67,8 @@ _ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.D
 
 @dataclass(frozen=True, slots=True)
 class Macros:
-    """Contains the macros that a paper defines. `table` maps names to (number of arguments, body). If a macro's first
-    argument is optional, `defaults` contains its default. `definitions` contains the spans of the definitions in the
-    text."""
+    """The macros that a paper defines. `table` maps names to (number of arguments, body). If a macro's first argument
+    is optional, `defaults` contains its default. `definitions` contains the spans of the definitions in the text."""
 
     table: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
@@ -77,8 +76,8 @@ class Macros:
 
 
 def find_macros(text: str) -> Macros:
-    """Returns the macro definitions in `text`. If a name is defined more than once, the last definition wins. However,
-    `\\providecommand` never replaces an earlier definition."""
+    r"""Returns the macro definitions in `text`. The last definition of a name wins, but `\providecommand` never replaces
+    an earlier one."""
     if _DEFINITION.search(text) is None:
         return Macros()
     tex = Tex(text)
@@ -134,7 +133,7 @@ def find_macros(text: str) -> Macros:
             body = rf"\{heading[1]}{{#1}}"
         if match["operator"]:
             body = rf"\operatorname{{{body}}}"
-        # If a macro prints nothing, its later uses have already been removed from the text.
+        # later uses of a macro that prints nothing are already gone from the text
         known = name in table and (match["command"] == "providecommand" or (count > 0 and not body.strip()))
         reserved = name in _RESERVED and not (name in REFERENCES and _REFERS.search(body))
         if known or reserved or len(body) > _LONGEST_BODY or _DECIDES.search(body):
@@ -151,8 +150,8 @@ def find_macros(text: str) -> Macros:
 
 
 def begin_key(environment: str) -> str:
-    """Returns the key for the text that an environment prints before its body. `end_key` returns the key for the text
-    after the body."""
+    """Returns the key for the text that an environment prints before its body; `end_key` returns that for the text
+    after it."""
     return f"begin{{{environment}}}"
 
 
@@ -161,14 +160,14 @@ def end_key(environment: str) -> str:
 
 
 def opens_algorithm(table: Mapping[str, tuple[int, str]], environment: str) -> bool:
-    """Returns whether an environment that the paper defines opens an algorithm environment."""
+    """Returns whether a paper-defined environment opens an algorithm environment."""
     opened = _BEGINS.search(table.get(begin_key(environment), (0, ""))[1])
     return opened is not None and opened[1] in ALGORITHMS
 
 
 def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, list[str]] | None:
-    """Returns the environment defined at an offset: its name, its number of arguments, the default of its first
-    argument if that is optional, and the code before and after its body."""
+    """Returns the environment defined at an offset: its name, number of arguments, default first argument (if
+    optional), and the code before and after its body."""
     name = tex.group(at)
     if name is None:
         return None
@@ -187,7 +186,7 @@ def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, li
 
 
 def arguments_end(tex: Tex, at: int) -> int:
-    """Returns the offset after all options and arguments that follow `at`."""
+    """Returns the offset after all options and arguments at `at`."""
     while True:
         nearest = tex.skip_options(at)
         group = tex.group(nearest)
@@ -197,8 +196,7 @@ def arguments_end(tex: Tex, at: int) -> int:
 
 
 def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    r"""Returns two kinds of macros: those for environments (`\be` → `\begin{equation}`) and those for headings
-    (`\mysection{…}` → `section`).
+    r"""Returns the macros for environments (`\be` → `\begin{equation}`) and for headings (`\mysection{…}` → `section`).
 
     A macro that begins a paragraph with its argument in bold, such as `\xhdr{…}`, is a `paragraph` heading."""
     borders: dict[str, tuple[str, str]] = {}
@@ -222,8 +220,8 @@ def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]
 
 
 def heading_arguments(macros: Macros, name: str) -> tuple[int, int]:
-    r"""Returns which mandatory argument of a heading macro is the title, and how many arguments belong to the heading.
-    The latter is 2 for `\subsection{#1}\label{sec:#2}`."""
+    r"""Returns which mandatory argument of a heading macro is the title, and how many belong to the heading (2 for
+    `\subsection{#1}\label{sec:#2}`)."""
     count, body = macros.table.get(name, (0, ""))
     heading = _HEADING.search(body) if count else None
     if heading is None:
@@ -250,8 +248,7 @@ class _Budget:
 
 
 def expand(text: str, table: Mapping[str, tuple[int, str]], defaults: Mapping[str, str] | None = None) -> str:
-    """Expands the macros from `table` in `text`. Macros beyond a depth and size that no real paper exceeds are left
-    unchanged."""
+    """Expands the macros from `table` in `text`, within limits on depth and size that no real paper exceeds."""
     if not table:
         return text
     budget = _Budget(expansions=2000 + len(text), characters=200_000 + 20 * len(text))
@@ -283,7 +280,7 @@ def _expand(
         if arguments is None:
             continue
         budget.expansions -= 1
-        # Arguments are expanded first, because a macro may occur in its own argument but not in its own body.
+        # arguments come first, because a macro may occur in its own argument but not in its own body
         given = [_expand(argument, table, defaults, inside, budget, depth + 1) for argument in arguments]
         replaced = filled(body, given)
         budget.characters -= len(replaced)
@@ -332,13 +329,12 @@ def given_arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple
 
 
 def unprinted(table: Mapping[str, tuple[int, str]]) -> frozenset[str]:
-    r"""Returns the macros that take one argument and print nothing. Authors use such macros to hide text:
-    `\newcommand{\cut}[1]{}`."""
+    r"""Returns the one-argument macros that print nothing, with which authors hide text: `\newcommand{\cut}[1]{}`."""
     return frozenset(name for name, (count, body) in table.items() if count == 1 and not body.strip())
 
 
 def label_macros(table: Mapping[str, tuple[int, str]]) -> dict[str, str]:
-    r"""Maps each one-argument macro that sets a label to that label, in which `#1` marks the argument: `\label{sec:#1}`
-    → `sec:#1`."""
+    r"""Maps each one-argument macro that sets a label to that label, with `#1` for the argument: `\label{sec:#1}` →
+    `sec:#1`."""
     labels = {name: _SETS_LABEL.search(body) for name, (count, body) in table.items() if count == 1}
     return {name: match[1] for name, match in labels.items() if match}

@@ -23,12 +23,12 @@ FEWEST_WORDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """Describes a macro and its arguments. `kinds` contains a letter for each argument: `s` for a star, `o` for an
-    argument in brackets, `m` for an argument in braces. `dropped` is True for each argument that is not printed. `bare`
-    is True if the macro prints nothing but its other arguments.
+    """A macro and its arguments. `kinds` contains a letter for each argument: `s` for a star, `o` for brackets, `m` for
+    braces. `dropped` is True for each unprinted argument. `bare` is True if the macro prints nothing but its other
+    arguments.
 
-    `body` is the macro's code if the arguments of a call decide what is printed. `unsure` is True if the values of the
-    conditions in the code are unknown. `files` lists the files that the macro reads."""
+    `body` is the macro's code if the printed text depends on the arguments of a call. `unsure` is True if the
+    conditions in the code have unknown values. `files` lists the files that the macro reads."""
 
     kinds: str
     dropped: tuple[bool, ...]
@@ -40,8 +40,8 @@ class Macro:
 
 
 class Definition(NamedTuple):
-    """Describes the definition of a macro. It contains the kinds of its arguments (as in `Macro`), its code, and the
-    default for a missing optional argument."""
+    """The definition of a macro. Contains its argument kinds (as in `Macro`), its code, and the default for a missing
+    optional argument."""
 
     kinds: str
     code: Group
@@ -49,7 +49,7 @@ class Definition(NamedTuple):
 
 
 def _known(**macros: str) -> dict[str, Macro]:
-    """Builds macros, keyed by name. Each argument has a letter, which is upper-case if the argument is printed."""
+    """Builds macros, keyed by name. Each argument has a letter, in upper case if it is printed."""
     return {
         name.replace("at_", "@"): Macro(kinds.lower(), tuple(map(str.islower, kinds)), bare=True)
         for name, kinds in macros.items()
@@ -132,7 +132,7 @@ def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro
 
 
 def called(macro: Macro, given: Sequence[str | None]) -> str:
-    """Returns a macro's code in which the arguments that its conditions test are filled in."""
+    """Returns a macro's code with the arguments tested by its conditions filled in."""
 
     def filled(match: re.Match[str]) -> str:
         n = int(match[1])

@@ -53,13 +53,13 @@ _SWALLOWS = re.compile(
     r"(?:\s|\\expandafter(?![a-zA-Z]))*+\\(?:comment(?![a-zA-Z])|begin\{comment\}|killcontents"
     r"|Collect@Body[ \t]*+\\@gobble|(?P<box>setbox))"
 )
-_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print tagged text only if the tag is in use
+_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print tagged text only for active tags
 UNDEFINED = frozenset(("undefined", "@undefined"))
 
 
 def defines(text: str, at: int) -> bool:
-    """Returns whether a definition starts before `at` on the same line. In that case, TeX runs the text after `at`
-    later or never."""
+    """Returns whether a definition starts before `at` on the same line, so that TeX runs the text after `at` later or
+    never."""
     return _DEFINING.search(text, max(0, at - 300, text.rfind("\n", max(0, at - 300), at)), at) is not None
 
 
@@ -83,8 +83,8 @@ def listed(names: str) -> frozenset[str]:
 
 @dataclass(slots=True)
 class Settings:
-    """Keeps the document's settings so far. `words` maps one-word macros to their text. `swallowed` lists environments
-    that are not printed."""
+    """The document's settings so far. `words` maps one-word macros to their text. `swallowed` lists environments that
+    are not printed."""
 
     values: dict[str, bool] = field(default_factory=lambda: {"draft": False, **_PDFTEX})
     defined: set[str] = field(default_factory=set)
@@ -93,7 +93,7 @@ class Settings:
     swallowed: set[str] = field(default_factory=lambda: {"comment"})
     only: frozenset[str] | None = None  # the files that `\include` may read
     loaded: dict[str, frozenset[str]] = field(default_factory=dict)  # options of classes and packages, keyed by file
-    tags: set[str] | None = None  # tags for the packages optional and tagging, if either is loaded
+    tags: set[str] | None = None  # tags for the `optional` and `tagging` packages, if either is loaded
 
     def copy(self) -> Self:
         """Returns a copy of the settings that later changes do not affect."""
@@ -147,8 +147,8 @@ class Settings:
                 self.tags = (self.tags or set()) | options
 
     def set_environment(self, match: re.Match[str], codes: Sequence[str], *, boxes: bool = True) -> None:
-        """Records whether an environment with this code prints its body. An environment may save its body in a box,
-        which a class can print elsewhere. If `boxes` is False, such an environment is assumed to print its body."""
+        """Records whether an environment with this code prints its body. Some save it in a box for a class to print
+        elsewhere; if `boxes` is False, these are assumed to print it."""
         if match["kind"].endswith("Environ"):
             hides = bool(codes) and "\\BODY" not in codes[0]
         elif match["kind"].endswith("DocumentEnvironment"):
@@ -160,7 +160,7 @@ class Settings:
         (self.swallowed.add if hides else self.swallowed.discard)(match["environment"])
 
     def has_tag(self, names: str) -> bool:
-        """Returns whether any of these tags is in use."""
+        """Returns whether any of these tags is active."""
         return bool(self.tags and self.tags & listed(names))
 
     def tables(self) -> tuple[dict[str, Any], ...]:
@@ -187,7 +187,7 @@ class Settings:
             self.words[name] = word
 
     def is_defined(self, name: str) -> bool | None:
-        """Returns whether a macro is defined. Returns None if LaTeX or a package may define the macro."""
+        """Returns whether a macro is defined, or None if LaTeX or a package may define it."""
         if name in self.defined:
             return True
         return None if is_known(name) else False

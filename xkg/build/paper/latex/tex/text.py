@@ -1,5 +1,4 @@
-r"""Converts LaTeX to readable text in one pass over the source. The pass does not recurse, so nesting of any depth is
-safe.
+"""Converts LaTeX to readable text in one pass without recursion, so nesting of any depth is safe.
 
 Symbols and accents come from `pylatexenc`, whose recursive parser is used only for single accents."""
 
@@ -53,8 +52,7 @@ _LENGTH = (
     r"|\\(?:[a-z]{0,12}(?:width|height|skip|sep|indent)|fill)(?![a-zA-Z]))"
 )
 _DIMENSION = re.compile(_LENGTH + r"(?:[ \t]*+(?:plus|minus)" + _LENGTH + r"){0,2}+")
-# Matches the values that TeX reads after a register or box, as in `\looseness=-1`, `\advance\leftskip by 2em` or `\hbox
-# to 3cm`.
+# Matches values after a register or box, as in `\looseness=-1`, `\advance\leftskip by 2em` or `\hbox to 3cm`.
 _INTEGER = r"-?\d{1,6}+(?![.\d]|[ \t]{0,9}(?:pt|em|ex|cm|mm|in|bp|pc|sp|\\))"
 _ASSIGNED = re.compile(
     rf"(?:[ \t]{{0,9}}\\[a-zA-Z@]{{1,40}})?[ \t]{{0,9}}"
@@ -66,7 +64,7 @@ _NUMBER = re.compile(r"[ \t]{0,9}=?[ \t]{0,9}-?\d{1,6}")
 _LABEL = re.compile(r"\\label\s*+\{([^{}]{1,200})\}")
 _TITLE_OPTION = re.compile(r"(?:^|,)\s*+title\s*+=\s*+(?=(\{))?([^,{}]{0,200})")
 _DINGS = {"51": "✓", "52": "✓", "55": "✗", "56": "✗"}
-# A citation after one of these words is kept, because the sentence would be incomplete without it.
+# Citations after these words are kept, because the sentence would be incomplete without them.
 _NEEDS_CITED = re.compile(
     r"(?i)(?:^|[\s(\[])(?:in|of|by|from|with|to|than|via|using|uses?|used|follow(?:s|ed|ing)?|unlike|like|both"
     r"|extend(?:s|ing)?|generali[sz]es?|per|on|for|at|see|cf\.|as|e\.g\.,?|i\.e\.,?|while|whereas|where|that|because"
@@ -117,11 +115,11 @@ def latex_text(
     cited_as: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> str:
-    """Returns readable text as paragraphs separated by blank lines. Expands macros and writes formulas as `$TeX$`.
+    """Returns readable paragraphs separated by blank lines, with macros expanded and formulas written as `$TeX$`.
 
-    Citations that are part of a sentence are replaced by their text in `cited_as`, keyed by citation key. Removes all
-    other citations, footnotes, figures, tables and algorithms. If `keep_algorithms` is True, algorithms and the text in
-    figures and tables are kept.
+    Citations that are part of a sentence are replaced with their text in `cited_as`, keyed by citation key. Other
+    citations, footnotes, figures, tables and algorithms are removed, but `keep_algorithms` keeps algorithms and the
+    text in figures and tables.
 
     If `labels` is given, references appear as printed ("Algorithm 2"), and a displayed equation is followed by its
     number. Otherwise, references and equation numbers are omitted."""
@@ -189,7 +187,7 @@ class _Reading:
         return formula.end()
 
     def _formula(self, source: str, environment: str = "", *, display: bool = True) -> None:
-        """Writes a formula. If references are kept, the formula's equation numbers follow."""
+        """Writes a formula. If references are kept, appends the formula's equation numbers."""
         formula = math(source, environment)
         if not formula:
             return
@@ -294,7 +292,7 @@ class _Reading:
         return dimension.end() if dimension else self._control_space(after)
 
     def _register(self, word: str, after: int) -> int | None:
-        """Returns the offset after the value that is assigned to a register. Returns None if no value is assigned."""
+        """Returns the offset after the value assigned to a register, or None if there is none."""
         pattern = _NUMBER if _PENALTIES.match(word) else _ASSIGNED
         value = pattern.match(self.text, after)
         return value.end() if value and (word in _BOXES or "=" in value[0] or pattern is _NUMBER) else None
@@ -304,7 +302,7 @@ class _Reading:
         return length is not None and not self.text[length.end() : group.end].strip()
 
     def _verbatim(self, word: str, after: int) -> int:
-        """Copies inline code, which is delimited by braces or by another character."""
+        """Copies inline code, delimited by braces or another character."""
         at = self.tex.skip_options(after) if word != "verb" else after
         if word == "mintinline" and (language := self.tex.group(at)):
             at = language.after
@@ -332,8 +330,7 @@ class _Reading:
         return end
 
     def _is_needed(self, end: int) -> bool:
-        """Returns whether a sentence needs its citation for its grammar. A citation is needed if it is the subject or
-        follows a preposition."""
+        """Returns whether a sentence needs its citation grammatically, as the subject or after a preposition."""
         before = "".join(self.out[-6:])[-60:].rstrip(" \t\n" + _BREAK)
         following = self.text[end : end + 40]
         if following.lstrip(" ~")[:1] in (")", "]", ";") and re.search(r"[(\[;][^()\[\];]{0,20}\Z", before):
@@ -395,8 +392,8 @@ class _Reading:
         return group.start
 
     def _close(self, position: int) -> None:
-        """Ends a heading at its closing brace. A run-in heading ends with a full stop, and any other heading ends with
-        a new paragraph."""
+        """Ends a heading at its closing brace. Run-in headings end with a full stop, and all others with a new
+        paragraph."""
         mark = self.closing.pop(position, "")
         ended = mark == ". " and bool(self.out) and self.out[-1].rstrip().endswith((".", "?", "!", ":"))
         self.out.append(" " if ended else mark)
@@ -432,7 +429,7 @@ class _Reading:
         return at
 
     def _printed_around(self, key: str, arguments: list[str]) -> str:
-        """Returns the text that an environment defined by the paper prints before or after its body."""
+        """Returns the text that a paper-defined environment prints before or after its body."""
         if key not in self.macros:
             return ""
         others = {name: value for name, value in self.macros.items() if name != key}
@@ -450,7 +447,7 @@ def _number(printed: str) -> str:
 
 
 def _listed(names: Sequence[str], last: str) -> str:
-    """Joins names and writes a repeated kind only once, as in "Figure 1 and 2"."""
+    """Joins names, writing a repeated kind only once, as in "Figure 1 and 2"."""
     kinds = [name.rpartition(" ")[0] for name in names]
     short = [name if i == 0 or kinds[i] != kinds[i - 1] else _number(name) for i, name in enumerate(names)]
     return ", ".join(short[:-1]) + last * (len(short) > 1) + "".join(short[-1:])

@@ -1,5 +1,4 @@
-"""Finds the offsets of braces, arguments and environments in TeX. Works in one pass, even if some of them are never
-closed."""
+"""Finds the offsets of braces, arguments and environments in TeX in one pass, even if some are never closed."""
 
 import re
 from bisect import bisect_left
@@ -25,8 +24,7 @@ _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Represents an argument of a TeX command. The inner text spans `start` to `end`, and the text after the argument
-    starts at `after`."""
+    """An argument of a TeX command. The inner text spans `start` to `end`, and the following text starts at `after`."""
 
     start: int
     end: int
@@ -35,8 +33,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    r"""Represents a LaTeX environment. `\begin{name}` is at `start`, the body spans `body_start` to `body_end`, and the
-    text after the environment starts at `end`."""
+    r"""A LaTeX environment. `\begin{name}` is at `start`, the body spans `body_start` to `body_end`, and the text after
+    the environment starts at `end`."""
 
     name: str
     start: int
@@ -47,8 +45,8 @@ class Environment:
 
 
 class Tex:
-    """Contains TeX text with matched braces. If an argument's brace is never closed, the argument ends at the end of
-    the line."""
+    """TeX text with matched braces. If an argument's brace is never closed, the argument ends at the end of the
+    line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -63,12 +61,12 @@ class Tex:
         return self._partner.items()
 
     def space(self, position: int) -> int:
-        """Returns the offset after any spaces and comments and at most one line break."""
+        """Returns the offset after any spaces and comments, and at most one line break."""
         match = _SPACE.match(self.text, position)
         return match.end() if match else position
 
     def group(self, position: int) -> Group | None:
-        """Returns the braced argument at `position`, which spaces may precede. Returns None if there is none."""
+        """Returns the braced argument at `position`, after any spaces, or None if there is none."""
         start = self.space(position)
         if not self.text.startswith("{", start):
             return None
@@ -80,8 +78,7 @@ class Tex:
         return Group(start + 1, end, end + 1)
 
     def option(self, position: int) -> Group | None:
-        """Returns the bracketed argument at `position`. Returns None if there is none, or if it is not closed within
-        the paragraph."""
+        """Returns the bracketed argument at `position`, or None if there is none that closes within the paragraph."""
         start = self.space(position)
         if not self.text.startswith("[", start):
             return None
@@ -112,8 +109,7 @@ class Tex:
         return position
 
     def argument(self, position: int) -> Group | None:
-        """Returns the argument at `position` as TeX reads it, which is a group, a control sequence or a single
-        character."""
+        """Returns the argument at `position` as TeX reads it: a group, a control sequence or a single character."""
         start = self.space(position)
         if group := self.group(start):
             return group
@@ -169,9 +165,8 @@ def _partners(text: str) -> dict[int, int]:
 def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None) -> list[Environment]:
     r"""Returns all environments, ordered by start. Does not parse the body of a verbatim environment.
 
-    `aliases` maps a macro's name to its meaning, as in `{"be": ("begin", "equation")}`. An `\end` closes the innermost
-    open environment with the same name. Any environments still open inside that environment are treated as unclosed and
-    empty."""
+    `aliases` maps macro names to their meaning, as in `{"be": ("begin", "equation")}`. An `\end` closes the innermost
+    open environment with the same name; any still open inside are treated as unclosed and empty."""
     names = "|".join(re.escape(name) for name in aliases or ())
     pattern = re.compile(_BEGIN_END + (rf"|\\({names})(?![a-zA-Z@])" if names else r"|(\Z.)"))
     environments: list[Environment] = []
