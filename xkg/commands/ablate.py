@@ -47,8 +47,8 @@ REPORT = "report.md"
 
 
 class ComponentResult(Value):
-    """Describes the result for one component. `change`, `low` and `high` are relative to the baseline, or None if
-    unknown. `interval` contains the same values as text."""
+    """The result for one component. `change`, `low` and `high` are relative to the baseline, or None if unknown.
+    `interval` contains the same values as text."""
 
     name: str
     technique: str | None
@@ -66,10 +66,10 @@ class ComponentResult(Value):
 
 
 class AblateResult(Value):
-    """Describes a finished run. `run` is its folder, `candidates` is the number of candidates tried, and `failures`
-    counts failures by cause. `stored` is the number of ablations added to the graph. `unmeasured` says why no component
-    was measured, or is empty. `model_calls` counts the calls in the whole run, and `dollars` is their cost, or None if
-    a price is unknown."""
+    """A finished run. `run` is its folder, `candidates` is the number of candidates tried, and `failures` counts
+    failures by cause. `stored` is the number of ablations added to the graph. `unmeasured` says why no component was
+    measured, or is empty. `model_calls` counts the calls in the whole run, and `dollars` is their cost, or None if a
+    price is unknown."""
 
     run: str
     verdict: str

@@ -45,9 +45,9 @@ class OtherFormError(XkgError):
 
 
 class Claims(AbstractContextManager["Claims"]):
-    """Represents one build's claim, which ends when the context manager exits. `GraphStore.publish` needs `fences` and
-    `since`, the graph's counter when its papers were compared. `notes` are shown to the user. An unreachable store
-    causes no error, and the paper then waits in the outbox."""
+    """One build's claim, which ends when the context manager exits. `GraphStore.publish` needs `fences` and `since`,
+    the graph's counter when its papers were compared. `notes` are shown to the user. An unreachable store causes no
+    error, and the paper then waits in the outbox."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -93,7 +93,7 @@ class Claims(AbstractContextManager["Claims"]):
 
 
 class Form(Protocol):
-    """Represents a form of a paper: a document, or a paper in a graph. `arxiv_version` is None for a file."""
+    """A form of a paper: a document, or a paper in a graph. `arxiv_version` is None for a file."""
 
     @property
     def title(self) -> str: ...

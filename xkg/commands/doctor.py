@@ -18,8 +18,8 @@ from xkg.web.require_web import missing_packages
 
 
 class Check(Value):
-    """Describes the outcome of a check. The outcome includes the part that was found, the features that need this part,
-    and the remedy. A missing `optional` part is not an error."""
+    """The outcome of a check. The outcome includes the part that was found, the features that need this part, and the
+    remedy. A missing `optional` part is not an error."""
 
     name: str
     ok: bool
@@ -35,7 +35,7 @@ class Check(Value):
 
 
 class Report(Value):
-    """Contains all checks, in the order in which a build needs the parts."""
+    """All checks, in the order in which a build needs the parts."""
 
     findings: tuple[Check, ...]
 

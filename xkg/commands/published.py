@@ -24,11 +24,11 @@ if TYPE_CHECKING:  # functions import heavy modules when they need them
 
 
 class BuildResult(Value):
-    """Describes the result of a build. `generation` is the generation that contains the paper. `published` is False if
-    the graph already contained the paper, or if this build `stopped` early and did not replace an earlier complete
-    build. `levels` counts code nodes by level, and `hidden` counts techniques by the reason why they are hidden.
-    `incomplete` lists the reasons why `state` is `partial` instead of `complete`, one per line. `stopped` says where
-    and why the build ended early. `cost_usd` is the cost of all builds of this paper."""
+    """The result of a build. `generation` is the generation that contains the paper. `published` is False if the graph
+    already contained the paper, or if this build `stopped` early and did not replace an earlier complete build.
+    `levels` counts code nodes by level, and `hidden` counts techniques by the reason why they are hidden. `incomplete`
+    lists the reasons why `state` is `partial` instead of `complete`, one per line. `stopped` says where and why the
+    build ended early. `cost_usd` is the cost of all builds of this paper."""
 
     paper: str
     title: str
@@ -74,10 +74,10 @@ _RECORDED = ("is_official", "stars", "archived", "default_branch")
 
 @dataclass(frozen=True)
 class Unpublished:
-    """Contains a built paper that is not published yet. `fences` are the fencing tokens of the paper's lease. If
-    `keep_proven` is set, stored code stays if the new code has a lower level (see `xkg.build.proven_code`). `chosen` is
-    set if the user chose the paper's id. `since` comes from `Claims`. `size` is the paper's pickled size in bytes, or 0
-    if unknown. `embedded` contains texts that were embedded on another machine, for this machine's cache."""
+    """A built paper that is not published yet. `fences` are the fencing tokens of the paper's lease. If `keep_proven`
+    is set, stored code stays if the new code has a lower level (see `xkg.build.proven_code`). `chosen` is set if the
+    user chose the paper's id. `since` comes from `Claims`. `size` is the paper's pickled size in bytes, or 0 if
+    unknown. `embedded` contains texts that were embedded on another machine, for this machine's cache."""
 
     built: "Built"
     fences: Mapping[str, int] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class BuildGraph(Protocol):
 
 
 class OwnGraph:
-    """Represents the configured graph, opened on this machine."""
+    """The configured graph, opened on this machine."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -33,11 +33,11 @@ State = Literal["current", "newer", "updated", "by hand", "not followed", "faile
 
 
 class UpdatedPaper(Value):
-    """Describes one checked paper. `state` is `current`, `updated`, `failed`, `newer`, `by hand` or `not followed`.
-    `newer` means that there is a new version or commit, but building was not requested. `by hand` means that there is a
-    new version or commit, but the build needs other files that only the user has. `not followed` means that the paper
-    came only from files, for which no newer version can be looked up. `news` lists new versions and commits, one per
-    line. `reason` says why the paper was not built. `change` is the difference between the old and the new paper."""
+    """One checked paper. `state` is `current`, `updated`, `failed`, `newer`, `by hand` or `not followed`. `newer` means
+    that there is a new version or commit, but building was not requested. `by hand` means that there is a new version
+    or commit, but the build needs other files that only the user has. `not followed` means that the paper came only
+    from files, for which no newer version can be looked up. `news` lists new versions and commits, one per line.
+    `reason` says why the paper was not built. `change` is the difference between the old and the new paper."""
 
     paper: str
     title: str
@@ -49,7 +49,7 @@ class UpdatedPaper(Value):
 
 
 class UpdateResult(Value):
-    """Contains the checked papers. `generation` is the generation with the result."""
+    """The checked papers. `generation` is the generation with the result."""
 
     papers: tuple[UpdatedPaper, ...]
     generation: int
@@ -142,7 +142,7 @@ def update(
 
 
 class _Found(NamedTuple):
-    """Contains new versions and commits of a paper, and the paper and repository from which to rebuild it."""
+    """New versions and commits of a paper, and the paper and repository from which to rebuild it."""
 
     bundle: PaperBundle
     state: State

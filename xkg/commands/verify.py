@@ -30,8 +30,8 @@ _EXAMPLE = 90
 
 
 class VerifiedNode(Value):
-    """Describes one code node. The fields are the level before and now, the cause that prevents a higher level, and a
-    one-line explanation. The cause is `passes` if the node's test passes and provably can fail."""
+    """One code node. The fields are the level before and now, the cause that prevents a higher level, and a one-line
+    explanation. The cause is `passes` if the node's test passes and provably can fail."""
 
     code: str
     paper: str
@@ -45,10 +45,9 @@ class VerifiedNode(Value):
 
 
 class VerifyResult(Value):
-    """Describes the result of a verification. `generation` is the generation with the new levels. `raised` and
-    `lowered` count the nodes whose level is now higher or lower. `causes` and `levels` count nodes by cause and by
-    level. `attested` is the number of signed levels, and `key` is the signing key (`SHA256:…`). `notes` are lines for
-    the user."""
+    """The result of a verification. `generation` is the generation with the new levels. `raised` and `lowered` count
+    the nodes whose level is now higher or lower. `causes` and `levels` count nodes by cause and by level. `attested` is
+    the number of signed levels, and `key` is the signing key (`SHA256:…`). `notes` are lines for the user."""
 
     papers: int
     generation: int
@@ -147,8 +146,8 @@ def _attested(bundles: Sequence[PaperBundle], results: Sequence[NodeResult], hol
 
 
 class Sample(NamedTuple):
-    """Contains a verified sample of claimed code. `bundles` contain the proven levels. `failed` code did not reach its
-    claimed level, and `skipped` code could not be run here."""
+    """A verified sample of claimed code. `bundles` contain the proven levels. `failed` code did not reach its claimed
+    level, and `skipped` code could not be run here."""
 
     bundles: tuple[PaperBundle, ...]
     verified: int

@@ -42,9 +42,9 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, EnvironmentMaker, 
 
 @dataclass(frozen=True)
 class Start:
-    """Contains the inputs of a campaign. `techniques` returns components with their locations in a folder, and
-    `settings` returns the entries in a folder's configuration files. `jobs` is the number of parallel runs. `elsewhere`
-    runs candidates on other machines. Any thread may call `notify`."""
+    """The inputs of a campaign. `techniques` returns components with their locations in a folder, and `settings`
+    returns the entries in a folder's configuration files. `jobs` is the number of parallel runs. `elsewhere` runs
+    candidates on other machines. Any thread may call `notify`."""
 
     task: Task
     starter: Starter

@@ -17,8 +17,8 @@ COMMAND = ""
 
 
 class Place(Value):
-    """Describes a range of lines in a file of the working copy. Line numbers are 1-based and inclusive. `symbol` is the
-    enclosing function or class, or '' if unknown."""
+    """A range of lines in a file of the working copy. Line numbers are 1-based and inclusive. `symbol` is the enclosing
+    function or class, or '' if unknown."""
 
     path: str
     start_line: int
@@ -40,8 +40,8 @@ class Place(Value):
 
 
 class Replacement(Value):
-    """Describes one exact change to a file or to the command (`COMMAND`). `new` replaces `old`, the characters from
-    `start` to `end` (exclusive)."""
+    """One exact change to a file or to the command (`COMMAND`). `new` replaces `old`, the characters from `start` to
+    `end` (exclusive)."""
 
     path: str
     start: int
@@ -51,9 +51,9 @@ class Replacement(Value):
 
 
 class Candidate(Value):
-    """Describes one ablation. `value` is the new value as it appears in the code, and `baseline_value` is the current
-    value. All `replacements` lie within `places`. `by_model` is set if a language model wrote the change. `probe` is an
-    optional variant of the change that ends the run as soon as the changed value is used."""
+    """One ablation. `value` is the new value as it appears in the code, and `baseline_value` is the current value. All
+    `replacements` lie within `places`. `by_model` is set if a language model wrote the change. `probe` is an optional
+    variant of the change that ends the run as soon as the changed value is used."""
 
     component: str
     kind: Kind
@@ -73,9 +73,9 @@ class Candidate(Value):
 
 
 class Component(Value):
-    """Describes a part of the method that can be ablated. `technique` is the id of a technique in the graph, or None
-    for a component found only in the code. `weight` (0 to 1) is the expected importance before any run, and `reasons`
-    explain the weight. `order` is the component's rank, and `about` is the component's definition."""
+    """A part of the method that can be ablated. `technique` is the id of a technique in the graph, or None for a
+    component found only in the code. `weight` (0 to 1) is the expected importance before any run, and `reasons` explain
+    the weight. `order` is the component's rank, and `about` is the component's definition."""
 
     id: str
     name: str
@@ -91,7 +91,7 @@ NOT_RUN = "the baseline does not run it"
 
 
 class LeftOut(Value):
-    """Describes code that is not ablated, with a short reason."""
+    """Code that is not ablated, with a short reason."""
 
     name: str
     place: Place
@@ -99,7 +99,7 @@ class LeftOut(Value):
 
 
 class Space(Value):
-    """Contains the components, their candidates (most promising first) and the code that was left out."""
+    """The components, their candidates (most promising first) and the code that was left out."""
 
     components: tuple[Component, ...]
     candidates: tuple[Candidate, ...]

@@ -145,8 +145,8 @@ def tree_of(text: str) -> ast.Module:
 
 
 class ChangedPlace(Value):
-    """Describes changed lines, numbered as in the changed file. The change ran if any of `lines` ran. `lines` is empty
-    if the changed code can never run, such as code after a return."""
+    """Changed lines, numbered as in the changed file. The change ran if any of `lines` ran. `lines` is empty if the
+    changed code can never run, such as code after a return."""
 
     place: Place
     lines: tuple[int, ...]

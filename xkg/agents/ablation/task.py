@@ -19,9 +19,9 @@ SEED = "{seed}"
 
 
 class Task(Value):
-    """Describes an ablation task. The command `run` trains and evaluates. Each seed replaces `{seed}` in the command.
-    `setup` runs before the command in the same sandbox. If `allow_hosts` lists hosts that `setup` may reach, `setup`
-    runs only once, before all runs. `evaluate` runs after the command in a separate sandbox (see
+    """An ablation task. The command `run` trains and evaluates. Each seed replaces `{seed}` in the command. `setup`
+    runs before the command in the same sandbox. If `allow_hosts` lists hosts that `setup` may reach, `setup` runs only
+    once, before all runs. `evaluate` runs after the command in a separate sandbox (see
     `xkg.agents.workspace.measured_run.measured`). The first of `metrics` is the primary metric. A metric is written as
     `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern such as `accuracy ([0-9.]+):max`. If `run` or
     `metrics` is empty, a model must find the missing value. `claimed` is the metric's value in the paper, which is

@@ -24,7 +24,7 @@ _SETTINGS_RANK = 2
 
 
 class MethodText(NamedTuple):
-    """Contains the text of a method. `left_out` lists missing or truncated sections in the paper's order."""
+    """The text of a method. `left_out` lists missing or truncated sections in the paper's order."""
 
     text: str
     left_out: tuple[str, ...]
@@ -38,7 +38,7 @@ class MethodText(NamedTuple):
 
 
 class _Own(NamedTuple):
-    """Contains a part's own text, without the text of its children. The method itself has `rank` 0."""
+    """A part's own text, without the text of its children. The method itself has `rank` 0."""
 
     part: Part
     rank: int

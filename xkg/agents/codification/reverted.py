@@ -25,8 +25,8 @@ _OPERATORS = {
 
 
 class Reverted(Value):
-    """Describes a version of an edited file. In `text`, the lines from `start_line` to `end_line` (1-based, inclusive)
-    are removed or reverted to those of the starter."""
+    """A version of an edited file. In `text`, the lines from `start_line` to `end_line` (1-based, inclusive) are
+    removed or reverted to those of the starter."""
 
     path: str
     start_line: int
@@ -35,7 +35,7 @@ class Reverted(Value):
 
 
 class Operation(Value):
-    """Describes an arithmetic operation in the edited file, with the source of its operands."""
+    """An arithmetic operation in the edited file, with the source of its operands."""
 
     path: str
     line: int
@@ -44,7 +44,7 @@ class Operation(Value):
 
 
 class Watched(Value):
-    """Describes a version of a file that records arithmetic operations, and lists these operations."""
+    """A version of a file that records arithmetic operations, and lists these operations."""
 
     text: str
     operations: tuple[Operation, ...]

@@ -49,7 +49,7 @@ _STRONGER_TRIES = 4
 
 
 class StepTaken(NamedTuple):
-    """Describes a finished step for progress displays. Includes the dollars spent so far (None if unknown) and the last
+    """A finished step for progress displays. Includes the dollars spent so far (None if unknown) and the last
     metric."""
 
     number: int

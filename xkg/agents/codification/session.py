@@ -34,8 +34,8 @@ class AddedModules(Value):
 
 
 class Baseline(Value):
-    """Describes the starter's own run. Contains the metric, or the reason why it is missing. Lists the files that the
-    run removed or overwrote in its copy of the tree (None if unknown)."""
+    """The starter's own run. Contains the metric, or the reason why it is missing. Lists the files that the run removed
+    or overwrote in its copy of the tree (None if unknown)."""
 
     metric: float | None = None
     problem: str | None = None
@@ -48,8 +48,8 @@ _NO_CHECKS, _NOT_RUN = Properties(interface="", checks=()), Baseline()
 
 @dataclass
 class Session:
-    """Represents one run. `packages` creates an environment that contains the given modules in addition to the
-    starter's imports. `beside` contains the task's related files."""
+    """One run. `packages` creates an environment that contains the given modules in addition to the starter's imports.
+    `beside` contains the task's related files."""
 
     task: Task
     method: Method

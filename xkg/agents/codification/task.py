@@ -21,11 +21,11 @@ _TEXTS = (".txt", ".rst", "")
 
 
 class Task(Value):
-    """Describes a task. `method` is a file (`paper.tex#sec:method` for one section), a paper or technique in the graph,
-    or the text itself. `run` is the command whose output or files contain `metric`. If the command `evaluate` is set,
-    it reports the metric instead. `evaluate` sees the files that `run` left. `evaluate` sees edited files only if it
-    fails without them. `script` is the file to start from, by default the first file mentioned in `run`. `baseline` is
-    the starter's metric, which is measured if None. `related` lists files and folders that belong to the method, in the
+    """A task. `method` is a file (`paper.tex#sec:method` for one section), a paper or technique in the graph, or the
+    text itself. `run` is the command whose output or files contain `metric`. If the command `evaluate` is set, it
+    reports the metric instead. `evaluate` sees the files that `run` left. `evaluate` sees edited files only if it fails
+    without them. `script` is the file to start from, by default the first file mentioned in `run`. `baseline` is the
+    starter's metric, which is measured if None. `related` lists files and folders that belong to the method, in the
     starter or (read-only) elsewhere on this machine. `data` maps paths in the starter to folders that runs may read.
     `protect` lists additional parts of the evaluation (`path` or `path::function`). The evaluation may change only if
     `may_change_evaluation` is set."""
@@ -59,9 +59,9 @@ class Task(Value):
 
 
 class Method(Value):
-    """Contains a method's text and its source. `parts` lists the names of the method's components in the graph, in
-    build order. `library` describes these components with their code and levels, and related techniques. `notes` lists
-    parts of the paper that the text omits."""
+    """A method's text and its source. `parts` lists the names of the method's components in the graph, in build order.
+    `library` describes these components with their code and levels, and related techniques. `notes` lists parts of the
+    paper that the text omits."""
 
     text: str
     source: str

@@ -21,9 +21,8 @@ MEANING: dict[Class, str] = {
 
 
 class Doubt(Value):
-    """Describes an open question about an answer without faults. `about` identifies the question. `answer` is the
-    agent's answer, or ''. Only the agent sees `more`. The line numbers are set if the question is about lines in a
-    file."""
+    """An open question about an answer without faults. `about` identifies the question. `answer` is the agent's answer,
+    or ''. Only the agent sees `more`. The line numbers are set if the question is about lines in a file."""
 
     about: str
     text: str
@@ -43,8 +42,8 @@ class Doubt(Value):
 
 
 class Verdict(Value):
-    """Contains the result of checking an answer. `faults` lists why the work is not done, with one line for each
-    reason. `doubts` lists the points that the agent must answer. `declared` lists the settings that the method changes,
+    """The result of checking an answer. `faults` lists why the work is not done, with one line for each reason.
+    `doubts` lists the points that the agent must answer. `declared` lists the settings that the method changes,
     according to the agent. `places` contains the method's parts with their lines. `never_ran` contains changed lines
     that did not run. `evaluation_changes` and `setting_changes` are reported even if they are allowed. `touched` lists
     measuring files that the run overwrote or removed. `remarks` describe how the metric was computed, and are not

@@ -36,7 +36,7 @@ measurements."""
 
 
 class Alternative(Value):
-    """Describes a technique from another paper that matches a component's definition, but is not the same concept."""
+    """A technique from another paper that matches a component's definition, but is not the same concept."""
 
     id: str
     name: str
@@ -45,13 +45,13 @@ class Alternative(Value):
 
 
 class Component(Value):
-    """Describes a component of the paper's method. `mentioned` is the fraction (0 to 1) of the component's name that
-    appears as consecutive words in the abstract. `findings` are the names of findings that mention the component.
-    `users` are the names of components, other than the parent, whose code contains the component's code. `siblings` is
-    the number of the parent's other parts, and `parts` is the number of the component's own parts. `place` is the score
-    of the best stored lines, or 0 if no lines are stored. `tables` are the captions of tables that mention the
-    component. `measured` is the largest relative change in ablations of this component or of the same concept in
-    another paper, or None if there are none."""
+    """A component of the paper's method. `mentioned` is the fraction (0 to 1) of the component's name that appears as
+    consecutive words in the abstract. `findings` are the names of findings that mention the component. `users` are the
+    names of components, other than the parent, whose code contains the component's code. `siblings` is the number of
+    the parent's other parts, and `parts` is the number of the component's own parts. `place` is the score of the best
+    stored lines, or 0 if no lines are stored. `tables` are the captions of tables that mention the component.
+    `measured` is the largest relative change in ablations of this component or of the same concept in another paper, or
+    None if there are none."""
 
     id: str
     name: str
@@ -72,7 +72,7 @@ class Component(Value):
 
 
 class Material(Value):
-    """Contains a planner's input about a paper. `left_out` counts the components beyond the first `MOST_COMPONENTS`."""
+    """A planner's input about a paper. `left_out` counts the components beyond the first `MOST_COMPONENTS`."""
 
     paper: str
     title: str

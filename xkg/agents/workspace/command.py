@@ -70,16 +70,16 @@ class Evaluated(Value):
 
 
 class RunResult(Value):
-    """Describes the result of a run. `output` combines stdout and stderr. If the output is longer than 2 MB, its middle
-    is cut. `lines` counts how often each executed line in the traced files ran. `lines` is None if the run was not
-    traced or the sandbox was killed. For awaited lines, `lines` contains at least one line from each group that ran.
-    `gave_up` means that other groups may also have run. `opened` lists the tree's files that a traced run opened, or is
-    None if unknown. `printed` is the file and line that last printed a match for the pattern. `files` contains the
-    wanted files that exist. `problem` is a one-line error, or None. `removed` lists at most 20 of the tree's files that
-    the run removed from its copy. `rewritten` lists the tree's files that the run changed. If `evaluated` is set, it
-    contains the metric. `apart` means that no edited file was present when the metric was computed. `left_at` is the
-    offset of the archive of left files, or None. `downloads` lists failed network requests. `refused` lists hosts that
-    the run was not allowed to reach. `lacks_gpu` means that the run failed because CUDA is missing."""
+    """The result of a run. `output` combines stdout and stderr. If the output is longer than 2 MB, its middle is cut.
+    `lines` counts how often each executed line in the traced files ran. `lines` is None if the run was not traced or
+    the sandbox was killed. For awaited lines, `lines` contains at least one line from each group that ran. `gave_up`
+    means that other groups may also have run. `opened` lists the tree's files that a traced run opened, or is None if
+    unknown. `printed` is the file and line that last printed a match for the pattern. `files` contains the wanted files
+    that exist. `problem` is a one-line error, or None. `removed` lists at most 20 of the tree's files that the run
+    removed from its copy. `rewritten` lists the tree's files that the run changed. If `evaluated` is set, it contains
+    the metric. `apart` means that no edited file was present when the metric was computed. `left_at` is the offset of
+    the archive of left files, or None. `downloads` lists failed network requests. `refused` lists hosts that the run
+    was not allowed to reach. `lacks_gpu` means that the run failed because CUDA is missing."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 

@@ -25,9 +25,9 @@ _FILE = re.compile(r"(json|csv):([^#]+)#(.+)", re.S)
 
 
 class Metric(Value):
-    """Describes a metric. If `source` is `output`, `key` is a regular expression whose group, or whole match, is the
-    number. If `source` is `json`, `key` is a dotted path of names and list indices. If `source` is `csv`, `key` is a
-    column. `path` is the JSON or CSV file."""
+    """A metric. If `source` is `output`, `key` is a regular expression whose group, or whole match, is the number. If
+    `source` is `json`, `key` is a dotted path of names and list indices. If `source` is `csv`, `key` is a column.
+    `path` is the JSON or CSV file."""
 
     source: Literal["output", "json", "csv"]
     key: str

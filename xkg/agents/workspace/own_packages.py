@@ -50,8 +50,8 @@ def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 class OwnNames(NamedTuple):
-    """Contains imports that a repository's own Python files satisfy. Imports in `nested` exist only inside packages,
-    and can hide a package with the same name (`autograd/scipy` is not SciPy). Imports in `hidden` are folders without
+    """Imports that a repository's own Python files satisfy. Imports in `nested` exist only inside packages, and can
+    hide a package with the same name (`autograd/scipy` is not SciPy). Imports in `hidden` are folders without
     `__init__.py`. Any installed package with the same name overrides the folder."""
 
     served: frozenset[str]

@@ -31,9 +31,9 @@ BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 
 
 class StatedPackages(Value):
-    """Describes the packages that a workspace imports or declares. `imports` maps top-level packages to the names used
-    from each. `lines` and `declared` contain requirements from files, as in `read_requirements`. `unknown` maps files
-    that crashed the parser to the reason. The requirements in these files are missing."""
+    """The packages that a workspace imports or declares. `imports` maps top-level packages to the names used from each.
+    `lines` and `declared` contain requirements from files, as in `read_requirements`. `unknown` maps files that crashed
+    the parser to the reason. The requirements in these files are missing."""
 
     imports: dict[str, tuple[str, ...]]
     lines: tuple[str, ...]

@@ -13,9 +13,8 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 
 class Started(NamedTuple):
-    """Describes a program that a shell command starts. `words` contains no variables or redirections. `folder` is the
-    program's working folder, relative to the folder of the shell command. `folder` is '' if both folders are the
-    same."""
+    """A program that a shell command starts. `words` contains no variables or redirections. `folder` is the program's
+    working folder, relative to the folder of the shell command. `folder` is '' if both folders are the same."""
 
     folder: str
     words: tuple[str, ...]

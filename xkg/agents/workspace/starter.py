@@ -19,10 +19,10 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 @dataclass(frozen=True)
 class Starter:
-    """Contains the starter code. `files` maps paths to files, and `identity` is a digest of their content. `base` is
-    the commit of the files, or None if they are not from a commit. `dirty` means that the files differ from `base`.
-    `notes` describe what was left out or chosen. `committed` is the day when the Python files were last changed
-    (YYYY-MM-DD), or None if the files are not from a commit."""
+    """The starter code. `files` maps paths to files, and `identity` is a digest of their content. `base` is the commit
+    of the files, or None if they are not from a commit. `dirty` means that the files differ from `base`. `notes`
+    describe what was left out or chosen. `committed` is the day when the Python files were last changed (YYYY-MM-DD),
+    or None if the files are not from a commit."""
 
     spec: str
     identity: str

@@ -29,9 +29,9 @@ _STATE, _VERSIONS = "workspace.json", "versions"
 
 
 class Version(Value):
-    """Describes a version that was created at `when` (seconds since 1970). `digest` identifies the added or changed
-    files, and `removed` lists the removed files. `undo` is a stack of versions. Each undo restores the last version on
-    the stack."""
+    """A version that was created at `when` (seconds since 1970). `digest` identifies the added or changed files, and
+    `removed` lists the removed files. `undo` is a stack of versions. Each undo restores the last version on the
+    stack."""
 
     number: int
     digest: str

@@ -165,15 +165,15 @@ _FORMATS: Mapping[Client, _Format] = {
 
 @dataclass(frozen=True)
 class Local:
-    """Describes a server that the client starts itself, over stdio."""
+    """A server that the client starts itself, over stdio."""
 
     command: Sequence[str]
 
 
 @dataclass(frozen=True)
 class Remote:
-    """Describes a server at an address. `token` is the name of the environment variable that contains the caller's
-    token, or None if no token is needed. No file contains the token itself."""
+    """A server at an address. `token` is the name of the environment variable that contains the caller's token, or None
+    if no token is needed. No file contains the token itself."""
 
     url: str
     token: str | None
@@ -181,8 +181,8 @@ class Remote:
 
 @dataclass(frozen=True)
 class Entry:
-    """Describes an entry in a client's file. The table `servers` contains `server` under `name`. VS Code asks the user
-    for the `inputs`."""
+    """An entry in a client's file. The table `servers` contains `server` under `name`. VS Code asks the user for the
+    `inputs`."""
 
     servers: str
     name: str

@@ -38,7 +38,7 @@ def local_paths(papers: Iterable[ListedPaper]) -> Mapping[str, str]:
 
 
 class Packed(NamedTuple):
-    """Contains a tar archive, and the path of the requested file inside it."""
+    """A tar archive, and the path of the requested file inside it."""
 
     archive: bytes
     path: str

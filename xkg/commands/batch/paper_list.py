@@ -24,10 +24,9 @@ _HEADS = {"paper", "repository", "repo", "id"}
 
 
 class ListedPaper(Value):
-    """Describes a paper in a list. `paper` is a path, an arXiv id, an address or a title. `repository` and `paper_id`
-    are None if the list does not specify them. `line` is 1-based. `record` contains facts about the repository from a
-    curation. See `xkg.commands.published.Unpublished` for `keep_proven`, and `xkg.model.Paper` for `packages` and
-    `cpu`."""
+    """A paper in a list. `paper` is a path, an arXiv id, an address or a title. `repository` and `paper_id` are None if
+    the list does not specify them. `line` is 1-based. `record` contains facts about the repository from a curation. See
+    `xkg.commands.published.Unpublished` for `keep_proven`, and `xkg.model.Paper` for `packages` and `cpu`."""
 
     line: int
     paper: str
@@ -40,7 +39,7 @@ class ListedPaper(Value):
 
 
 class BrokenLine(Value):
-    """Describes a line in a list that does not specify a paper, with the reason."""
+    """A line in a list that does not specify a paper, with the reason."""
 
     line: int
     text: str
@@ -48,8 +47,8 @@ class BrokenLine(Value):
 
 
 class PaperList(Value):
-    """Contains the unique papers in a list, in order. `repeated` maps each duplicate line to the line with the same
-    paper. A line that says less about a paper (no repository or version) is also a duplicate."""
+    """The unique papers in a list, in order. `repeated` maps each duplicate line to the line with the same paper. A
+    line that says less about a paper (no repository or version) is also a duplicate."""
 
     papers: tuple[ListedPaper, ...] = ()
     broken: tuple[BrokenLine, ...] = ()

@@ -25,10 +25,10 @@ State = Literal["built", "unchanged", "partial", "failed"]
 
 
 class Row(Value):
-    """Describes the outcome for one listed paper. `paper` is its id in the graph, or None if the build failed before
-    the id was known. `seconds` is the time spent in this batch, and `cost_usd` is the cost of all builds of the paper.
-    `hidden` counts techniques by the reason for hiding them, and `levels` counts code nodes by level. `reason` says why
-    the state is `partial` or `failed`. `notes` are shown to the user."""
+    """The outcome for one listed paper. `paper` is its id in the graph, or None if the build failed before the id was
+    known. `seconds` is the time spent in this batch, and `cost_usd` is the cost of all builds of the paper. `hidden`
+    counts techniques by the reason for hiding them, and `levels` counts code nodes by level. `reason` says why the
+    state is `partial` or `failed`. `notes` are shown to the user."""
 
     line: int
     name: str
@@ -61,8 +61,8 @@ def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: floa
 
 
 class Record(Value):
-    """Contains a row, the listed paper's key and a digest of all its inputs. `lasting` is True if the same inputs would
-    fail again."""
+    """A row, the listed paper's key and a digest of all its inputs. `lasting` is True if the same inputs would fail
+    again."""
 
     key: str
     inputs: str
@@ -71,8 +71,8 @@ class Record(Value):
 
 
 class Records:
-    """Contains the latest record for each listed paper, from the graph's `batch.jsonl`. Skips damaged lines, whose
-    papers are then built again."""
+    """The latest record for each listed paper, from the graph's `batch.jsonl`. Skips damaged lines, whose papers are
+    then built again."""
 
     def __init__(self, folder: Path) -> None:
         """Reads the records. Raises `StoreError` if the folder cannot be created or the file cannot be read."""

@@ -32,8 +32,8 @@ class Outbox:
 
 
 class NodeGraph(OwnGraph):
-    """Represents a graph on Neo4j to which this machine connects directly. If the server is unreachable, the graph's
-    machine stores the papers."""
+    """A graph on Neo4j to which this machine connects directly. If the server is unreachable, the graph's machine
+    stores the papers."""
 
     def __init__(self, settings: Settings, home: Home) -> None:
         super().__init__(settings)

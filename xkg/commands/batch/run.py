@@ -24,7 +24,7 @@ from xkg.value import Value
 
 
 class BatchReport(Value):
-    """Describes the outcome of a batch. There is a row for each paper in the list. `notes` mentions repeated papers."""
+    """The outcome of a batch. There is a row for each paper in the list. `notes` mentions repeated papers."""
 
     rows: tuple[Row, ...]
     seconds: float

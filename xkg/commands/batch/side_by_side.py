@@ -30,7 +30,7 @@ if another machine is building it."""
 
 
 class Ended(NamedTuple):
-    """Contains the outcome for a paper, and the duration of its build in seconds."""
+    """The outcome for a paper, and the duration of its build in seconds."""
 
     outcome: BuildResult | WorkFailed
     seconds: float

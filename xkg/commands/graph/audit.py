@@ -25,9 +25,9 @@ _LEAST_TITLE = 24
 
 
 class Finding(Value):
-    """Describes an occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. If the graph
-    contains the entry, `kind` is `paper`, `repository` or `copy` (of a repository). If a text mentions the entry,
-    `kind` is `text`."""
+    """An occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. If the graph contains the
+    entry, `kind` is `paper`, `repository` or `copy` (of a repository). If a text mentions the entry, `kind` is
+    `text`."""
 
     where: str
     kind: Literal["paper", "repository", "copy", "text"]
@@ -35,8 +35,8 @@ class Finding(Value):
 
 
 class AuditResult(Value):
-    """Contains the findings of an audit, and how much it covered. `unchecked` lists entries that could not be compared,
-    with one line for each. A lack of findings for these entries proves nothing."""
+    """The findings of an audit, and how much it covered. `unchecked` lists entries that could not be compared, with one
+    line for each. A lack of findings for these entries proves nothing."""
 
     findings: tuple[Finding, ...]
     papers: int

@@ -94,7 +94,7 @@ class ExportResult(Value):
 
 
 class RemoveResult(Value):
-    """Contains the removed paper, and the first generation without it."""
+    """The removed paper, and the first generation without it."""
 
     paper: str
     generation: int

@@ -15,8 +15,8 @@ from xkg.value import Value
 
 
 class CopyResult(Value):
-    """Describes the result of a copy. The result contains node counts by kind, the hash of all copied papers, and the
-    number of other papers in the target. The hash is the same for both stores."""
+    """The result of a copy. The result contains node counts by kind, the hash of all copied papers, and the number of
+    other papers in the target. The hash is the same for both stores."""
 
     source: str
     target: str

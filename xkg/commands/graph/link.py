@@ -16,8 +16,8 @@ from xkg.value import Value
 
 
 class LinkResult(Value):
-    """Describes the result of linking. `linked` counts `SAME_CONCEPT` edges by reason, and `decided` counts the model's
-    new decisions by relation. `open` is the number of pairs without a decision. `notes` are lines for the user."""
+    """The result of linking. `linked` counts `SAME_CONCEPT` edges by reason, and `decided` counts the model's new
+    decisions by relation. `open` is the number of pairs without a decision. `notes` are lines for the user."""
 
     generation: int
     linked: dict[str, int]

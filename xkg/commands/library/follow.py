@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 
 
 class Wanted(NamedTuple):
-    """Describes the sources from which to build a paper: an arXiv version, such as `v2`, and a commit. None means that
-    any version or commit is fine."""
+    """The sources from which to build a paper: an arXiv version, such as `v2`, and a commit. None means that any
+    version or commit is fine."""
 
     arxiv_version: str | None
     commit: str | None

@@ -36,10 +36,10 @@ _LISTED = 20
 
 
 class PulledPapers(Value):
-    """Describes the result of a pull. The graph now shows the library's version of each paper in `papers`. `kept` has a
-    line for each version that was kept in a file. `problems` has a line with the reason for each paper that was not
-    pulled. `signer` is the fingerprint of the key that signed the library's head. `sample` describes the results of the
-    code that was run first."""
+    """The result of a pull. The graph now shows the library's version of each paper in `papers`. `kept` has a line for
+    each version that was kept in a file. `problems` has a line with the reason for each paper that was not pulled.
+    `signer` is the fingerprint of the key that signed the library's head. `sample` describes the results of the code
+    that was run first."""
 
     place: str
     papers: tuple[str, ...] = ()
@@ -68,8 +68,7 @@ class PulledPapers(Value):
 
 
 class _Fetched(NamedTuple):
-    """Contains a paper's packages. `is_later` is True if they are newer than the graph's packages for the same
-    version."""
+    """A paper's packages. `is_later` is True if they are newer than the graph's packages for the same version."""
 
     row: Row
     is_later: bool
@@ -77,8 +76,8 @@ class _Fetched(NamedTuple):
 
 
 class _Taken(NamedTuple):
-    """Contains a bundle to publish in `show`. If the graph keeps its own bundle, `show` is None. `kept` describes the
-    version that was kept in a file, if any."""
+    """A bundle to publish in `show`. If the graph keeps its own bundle, `show` is None. `kept` describes the version
+    that was kept in a file, if any."""
 
     contents: Contents
     state: SeenPaper

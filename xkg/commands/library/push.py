@@ -33,9 +33,8 @@ _NAMES = 200
 
 
 class PushedPapers(Value):
-    """Describes the result of a push. `papers` lists the papers for which the library received new data. `unchanged`
-    counts the papers that the library already had. `left_out` has one line for each paper that was not pushed, with the
-    reason."""
+    """The result of a push. `papers` lists the papers for which the library received new data. `unchanged` counts the
+    papers that the library already had. `left_out` has one line for each paper that was not pushed, with the reason."""
 
     place: str
     papers: tuple[str, ...]

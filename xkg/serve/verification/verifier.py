@@ -55,8 +55,8 @@ class Verdict(AnswerType):
 
 @dataclass(frozen=True)
 class Verification:
-    """Represents a verification in progress. `plain` is the unverified search answer, `candidates` are the rows in the
-    question, and `verdict` is None if there are no candidates."""
+    """A verification in progress. `plain` is the unverified search answer, `candidates` are the rows in the question,
+    and `verdict` is None if there are no candidates."""
 
     plain: SearchAnswer
     k: int

@@ -85,7 +85,7 @@ def planned_task(task: Task, plan: Plan) -> Task:
 
 
 class _Tree:
-    """Contains the paths in the repository, including mounted folders, and the paths that commands write to."""
+    """The paths in the repository, including mounted folders, and the paths that commands write to."""
 
     def __init__(self, paths: Iterable[str], data: Iterable[str]) -> None:
         self._paths = set(paths)

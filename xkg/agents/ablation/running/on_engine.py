@@ -29,9 +29,9 @@ from xkg.sandbox.isolation.gpus import Taken, gpus
 
 @dataclass(frozen=True)
 class CandidateRun:
-    """Describes one run of a task on a version of the code. `files` contains all files of that version. `day` is the
-    date of the packages. If `day` is None, the run uses the newest packages that the requirements allow. The outcome
-    reports which of the `changed` places ran."""
+    """One run of a task on a version of the code. `files` contains all files of that version. `day` is the date of the
+    packages. If `day` is None, the run uses the newest packages that the requirements allow. The outcome reports which
+    of the `changed` places ran."""
 
     task: Task
     files: Mapping[str, TreeFile]

@@ -15,8 +15,8 @@ class Call(NamedTuple):
 
 
 class Calls:
-    """Contains the calls by function name. `executed` maps files to the lines that ran, or is None if these are
-    unknown. `signatures` is the result of `signatures_of`."""
+    """The calls by function name. `executed` maps files to the lines that ran, or is None if these are unknown.
+    `signatures` is the result of `signatures_of`."""
 
     def __init__(
         self,

@@ -54,10 +54,10 @@ _Call = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Fact(NamedTuple):
-    """Describes a statement that assigns a node. `uses` contains its data sources, and `control` contains its
-    conditions. `effect` means that a method may change the node. `deep` means that the method may also change the
-    objects from which the node was created. `binds` means that the statement calls a function with the node as a
-    parameter. `escapes` means that the change affects an object to which other code also has references."""
+    """A statement that assigns a node. `uses` contains its data sources, and `control` contains its conditions.
+    `effect` means that a method may change the node. `deep` means that the method may also change the objects from
+    which the node was created. `binds` means that the statement calls a function with the node as a parameter.
+    `escapes` means that the change affects an object to which other code also has references."""
 
     defines: Node
     uses: frozenset[Node]

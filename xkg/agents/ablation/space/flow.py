@@ -34,9 +34,9 @@ class Named(NamedTuple):
 
 
 class Flow:
-    """Contains the data flow to the metric. `executed` maps files to the lines that ran, or is None if unknown.
-    `written` contains the statements that write the metric. If `broadly` is set, also follows the conditions under
-    which the metric is written. `known` is false if no statement that writes the metric reads a computed value."""
+    """The data flow to the metric. `executed` maps files to the lines that ran, or is None if unknown. `written`
+    contains the statements that write the metric. If `broadly` is set, also follows the conditions under which the
+    metric is written. `known` is false if no statement that writes the metric reads a computed value."""
 
     def __init__(
         self,

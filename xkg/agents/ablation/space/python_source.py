@@ -17,7 +17,7 @@ FORMATS = frozenset(
 
 
 class PythonSource:
-    """Represents a Python file with its text and syntax tree. Raises `SyntaxError` if the text is not valid Python."""
+    """A Python file with its text and syntax tree. Raises `SyntaxError` if the text is not valid Python."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path

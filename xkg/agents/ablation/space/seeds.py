@@ -23,8 +23,8 @@ _SEEDED_BY_THEMSELVES = frozenset({"xgboost", "lightgbm", "catboost"})
 
 
 class Seed(Value):
-    """Describes a seed in the code. The seed is an integer. If `added` is set, the seed is an expression to which a
-    number is added."""
+    """A seed in the code. The seed is an integer. If `added` is set, the seed is an expression to which a number is
+    added."""
 
     place: Place
     at: Replacement
@@ -38,14 +38,14 @@ class Seed(Value):
 
 
 class FixedSeed(Value):
-    """Describes code whose seed cannot be varied, with the reason."""
+    """Code whose seed cannot be varied, with the reason."""
 
     place: Place
     why: str
 
 
 class Seeds(Value):
-    """Contains the seeds in some code. Seeds in `found` can be varied, and seeds in `fixed` cannot."""
+    """The seeds in some code. Seeds in `found` can be varied, and seeds in `fixed` cannot."""
 
     found: tuple[Seed, ...] = ()
     fixed: tuple[FixedSeed, ...] = ()

@@ -25,7 +25,7 @@ _LONGEST = 60  # the maximum number of characters of code in a name
 
 
 class Change(Value):
-    """Describes one way to change a site or a switch. `probe` has the same meaning as in `Candidate`."""
+    """One way to change a site or a switch. `probe` has the same meaning as in `Candidate`."""
 
     kind: Kind
     value: str
@@ -34,8 +34,8 @@ class Change(Value):
 
 
 class Site(Value):
-    """Describes code that can be ablated. `text` is the code, and `what` is a description of it. `step` is the callee
-    or object whose calls form one step of a method and are removed together."""
+    """Code that can be ablated. `text` is the code, and `what` is a description of it. `step` is the callee or object
+    whose calls form one step of a method and are removed together."""
 
     what: str
     text: str
@@ -45,8 +45,8 @@ class Site(Value):
 
 
 class Around(NamedTuple):
-    """Describes the context of a statement. `loop` contains the statements of the innermost loop, and is empty outside
-    loops. `formula` means that the function computes a value element by element."""
+    """The context of a statement. `loop` contains the statements of the innermost loop, and is empty outside loops.
+    `formula` means that the function computes a value element by element."""
 
     loop: Sequence[ast.stmt]
     beside: Set[str]

@@ -28,10 +28,10 @@ _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings"
 
 
 class Switch(Value):
-    """Describes a named value. `text` is the value's source, which is located at `at`. `choices` are the possible
-    values. For a default, `scope` is the function's body. `given` means that the command sets the value, so a change to
-    `at` has no effect. `converted` inserts a probe into an option's converter. `converts` means that the converter also
-    applies to the default."""
+    """A named value. `text` is the value's source, which is located at `at`. `choices` are the possible values. For a
+    default, `scope` is the function's body. `given` means that the command sets the value, so a change to `at` has no
+    effect. `converted` inserts a probe into an option's converter. `converts` means that the converter also applies to
+    the default."""
 
     name: str
     origin: Origin

@@ -25,7 +25,7 @@ _SAME_NUMBERS = ("same_numbers",)
 
 
 class Effects(Value):
-    """Contains doubts about changes without effect. `notes` mentions changes that were not tried."""
+    """Doubts about changes without effect. `notes` mentions changes that were not tried."""
 
     doubts: tuple[Doubt, ...] = ()
     notes: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ _FILE = "xkg_property.py"
 
 
 class Failed(Value):
-    """Contains the checks that failed, with their output."""
+    """The checks that failed, with their output."""
 
     doubts: tuple[Doubt, ...] = ()
 

@@ -39,8 +39,8 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Observation:
-    """Describes the outcome of an action. The first line of `text` states how the action ended. `verdict` is set for a
-    final answer."""
+    """The outcome of an action. The first line of `text` states how the action ended. `verdict` is set for a final
+    answer."""
 
     text: str
     verdict: Verdict | None = None
