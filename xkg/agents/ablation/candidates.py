@@ -1,4 +1,5 @@
-"""Defines components of a method, and candidates. A candidate is an exact source change that ablates one component."""
+"""Defines a method's components and their ablation candidates. A candidate is an exact source change that ablates one
+component."""
 
 import hashlib
 import json
@@ -13,7 +14,7 @@ KINDS: tuple[Kind, ...] = ("toggle", "scale", "replace", "grid")
 
 
 COMMAND = ""
-"""Represents the task's `run` command where a change needs a file's path."""
+"""Stands for the task's `run` command where a change expects a file path."""
 
 
 class Place(Value):
@@ -32,7 +33,7 @@ class Place(Value):
         return f"{self.path}:{lines}" + (f" ({self.symbol})" if self.symbol else "")
 
     def holds(self, other: "Place") -> bool:
-        """Returns whether another place lies within this place."""
+        """Returns whether another place lies within this one."""
         return self.path == other.path and self.start_line <= other.start_line and other.end_line <= self.end_line
 
     def meets(self, other: "Place") -> bool:
@@ -75,7 +76,7 @@ class Candidate(Value):
 class Component(Value):
     """A part of the method that can be ablated. `technique` is the id of a technique in the graph, or None for a
     component found only in the code. `weight` (0 to 1) is the expected importance before any run, and `reasons` explain
-    the weight. `order` is the component's rank, and `about` is the component's definition."""
+    the weight. `order` is the component's rank, and `about` is its definition."""
 
     id: str
     name: str

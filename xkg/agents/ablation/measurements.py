@@ -43,4 +43,4 @@ def _measured(campaign: Campaign) -> Iterator[Ablation]:
 
 
 def _also(outcome: CandidateOutcome) -> str:
-    return f" (also changes measuring code: {', '.join(outcome.measures)})" if outcome.measures else ""
+    return f" (also changes measurement code: {', '.join(outcome.measures)})" if outcome.measures else ""

@@ -102,7 +102,7 @@ class Lesson(Value):
 
 
 class ModelUse(Value):
-    """Describes how much a run used its language model. `dollars` is None if a price is unknown."""
+    """A run's use of its language model. `dollars` is None if a price is unknown."""
 
     model: str
     calls: int
@@ -115,8 +115,8 @@ _SAYS_SOMETHING: frozenset[Failure] = frozenset({"not a number", "time", "memory
 class CandidateOutcome(Value):
     """A candidate's result. `round` counts from 1, and `commit` is the version with the mutation. `effect` is None if
     `failure` is set. `no_effect` means that the mutation does not change the metric. `mended` is the failure of the
-    candidate that this candidate replaces. `measures` lists changed code that also computes the metric. If there is any
-    such code, the change may have affected the measurement itself."""
+    candidate that this candidate replaces. `measures` lists changed code that also computes the metric, so the
+    measurement itself may have changed."""
 
     candidate: Candidate
     round: int
@@ -135,9 +135,8 @@ class CandidateOutcome(Value):
 
     @property
     def tried(self) -> bool:
-        """Returns whether the outcome says something about its component, because a run yielded a value, diverged or
-        exceeded a limit. A change that did not take effect, or that the code rejected, says nothing about the
-        component."""
+        """Returns whether the outcome reveals anything about its component: a run yielded a value, diverged or exceeded
+        a limit. A change that did not take effect, or that the code rejected, reveals nothing about the component."""
         return self.failure is None or self.failure in _SAYS_SOMETHING
 
     @property
@@ -188,7 +187,7 @@ class Campaign(Value):
 
     @property
     def unmeasured(self) -> str:
-        """Returns why no component was measured, or '' if a component was measured."""
+        """Returns why no component was measured, or '' if one was."""
         if any(outcome.effect is not None for outcome in self.outcomes):
             return ""
         failures = Counter(str(outcome.failure) for outcome in self.outcomes)

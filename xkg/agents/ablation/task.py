@@ -24,11 +24,11 @@ class Task(Value):
     once, before all runs. `evaluate` runs after the command in a separate sandbox (see
     `xkg.agents.workspace.measured_run.measured`). The first of `metrics` is the primary metric. A metric is written as
     `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern such as `accuracy ([0-9.]+):max`. If `run` or
-    `metrics` is empty, a model must find the missing value. `claimed` is the metric's value in the paper, which is
-    reproduced if the measured value is within the relative `tolerance`. `data` maps paths in the repository to
-    read-only folders on this machine. `budget` is the maximum number of candidates. `seconds`, `memory_mb` and
-    `disk_mb` limit one run and, separately, its evaluation. `devices` lists the GPUs (`nvidia:0`, or `nvidia` for all
-    of a machine's GPUs). Each run gets one of these GPUs."""
+    `metrics` is empty, a model must find the missing value. `claimed` is the metric's value in the paper. A measured
+    value within the relative `tolerance` reproduces it. `data` maps paths in the repository to read-only folders on
+    this machine. `budget` is the maximum number of candidates. `seconds`, `memory_mb` and `disk_mb` limit one run and,
+    separately, its evaluation. `devices` lists the GPUs (`nvidia:0`, or `nvidia` for all of a machine's GPUs). Each run
+    gets one of these GPUs."""
 
     repo: str
     run: str = ""

@@ -1,5 +1,5 @@
-"""Compares an agent's changes in the confined process. Also builds file versions that reveal the effects of the
-changes."""
+"""Compares an agent's changes with the starter in the confined process. Also builds file versions that reveal the
+effects of the changes."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -48,7 +48,7 @@ def reverted_versions(
 def watched_files(
     mark: Mark, texts: Texts, lines: Mapping[str, frozenset[int]], without: Without
 ) -> dict[str, Watched]:
-    """Calls `watched` for all files, and returns those with arithmetic operations in these lines."""
+    """Calls `watched` for all files, and returns the results that contain arithmetic operations in these lines."""
     found: dict[str, Watched] = {}
     for path, text in marked(mark, texts, without):
         with suppress(SyntaxError, ValueError, RecursionError):

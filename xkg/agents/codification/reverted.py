@@ -15,7 +15,7 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.value import Value
 
 RECORD = ".xkg-operations.json"
-"""Ends the name of the file that `guest.operations` writes next to a recorded file."""
+"""The suffix of the file that `guest.operations` writes next to a recorded file."""
 
 _LEFT_OUT = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.With)
 _OPERATORS = {
@@ -44,7 +44,7 @@ class Operation(Value):
 
 
 class Watched(Value):
-    """A version of a file that records arithmetic operations, and lists these operations."""
+    """A version of a file that records arithmetic operations, together with a list of these operations."""
 
     text: str
     operations: tuple[Operation, ...]
@@ -52,7 +52,7 @@ class Watched(Value):
 
 def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int]) -> Iterator[Reverted]:
     """Yields versions with one change reverted, and then versions with one new statement removed. Outer statements come
-    first. Skips code that did not run or only prints. Raises `SyntaxError` if `after` is not valid Python."""
+    first. Skips code that did not run or that only prints. Raises `SyntaxError` if `after` is not valid Python."""
     tree = syntax_tree(after)
     printing = {n for each in ast.walk(tree) if isinstance(each, ast.stmt) and only_prints(each) for n in _lines(each)}
     old, new = _with_ends(before), _with_ends(after)

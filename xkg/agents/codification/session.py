@@ -1,5 +1,5 @@
-"""Stores the state that a run's steps share: task, workspace, models and library. Also runs the code, and reuses
-earlier results for the same files."""
+"""The state that a run's steps share: task, workspace, models and library. Also runs the code, and reuses earlier
+results for the same files."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ _MOST_NAMES = 4000
 
 
 class AddedModules(Value):
-    """Lists the modules that runs did not find, and whose packages were added."""
+    """The modules that runs did not find and whose packages were then added."""
 
     names: tuple[str, ...] = ()
 
 
 class Baseline(Value):
-    """The starter's own run. Contains the metric, or the reason why it is missing. Lists the files that the run removed
-    or overwrote in its copy of the tree (None if unknown)."""
+    """The starter's own run: the metric, or the reason why it is missing, and the files that the run removed or
+    overwrote in its copy of the tree (None if unknown)."""
 
     metric: float | None = None
     problem: str | None = None
@@ -73,7 +73,7 @@ class Session:
 
     def run(self, trace: Sequence[str], command: str | None = None) -> RunResult:
         """Returns the result of a command on the current files. If `command` is None, runs the task's command and its
-        evaluation. Runs each command only once for the same files."""
+        evaluation. Each command runs only once for the same files."""
 
         def run() -> RunResult:
             if command is not None:
@@ -87,8 +87,8 @@ class Session:
     def measured(
         self, workspace: Workspace, commands: Commands, trace: Sequence[str] = (), first: Sequence[str] = ()
     ) -> RunResult:
-        """Runs the task's command and its evaluation in a workspace, which may contain the current or other files.
-        `trace` and `first` have the same meaning as in `Commands.run`."""
+        """Runs the task's command and its evaluation in a workspace, which may contain other files than the current
+        ones. `trace` and `first` have the same meaning as in `Commands.run`."""
         task, metric = self.task, self.task.parsed_metric
         return measured(
             commands, workspace, task.run, task.evaluate, metric, self.reader, self.origin(),
@@ -189,7 +189,7 @@ class Session:
         return "\n\n".join(blocks)
 
     def traced(self) -> list[str]:
-        """Returns the Python files that differ from the starter. Runs count how often the lines in these files run."""
+        """Returns the Python files that differ from the starter. Line counts are recorded for these files."""
         return [path for path in self.workspace.changed() if path in self.workspace.files and path.endswith(".py")]
 
 

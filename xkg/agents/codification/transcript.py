@@ -1,6 +1,6 @@
 """Exports a run's steps as JSON lines, or as an Inspect log for `inspect view`.
 
-Exports contain the finished steps. Exports also work for runs that are in progress or were killed."""
+Exports contain the finished steps, even for runs that are in progress or were killed."""
 
 import json
 from collections.abc import Iterator

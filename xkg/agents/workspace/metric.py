@@ -69,7 +69,7 @@ class Metric(Value):
         return () if self.path is None else (self.path,)
 
     def read(self, output: str, files: Mapping[str, bytes]) -> float:
-        """Returns the last value. Reading has no time limit. Use `SourceReader.metric` for a run's output.
+        """Returns the last value. Has no time limit, so use `SourceReader.metric` for a run's output.
 
         Raises `MetricError` if there is no value, or if the value is NaN, infinite or text."""
         if self.source == "output":
@@ -130,7 +130,8 @@ class Metric(Value):
 
 
 def plain_text(pattern: str) -> str:
-    """Replaces a pattern's escapes and classes with bars. The remaining words occur literally in the output."""
+    """Replaces a pattern's escapes and classes with bars, which leaves only words that occur literally in the
+    output."""
     return re.sub(r"\\.|\[[^\]]{0,200}\]|\(\?\w{0,20}", "|", pattern)
 
 

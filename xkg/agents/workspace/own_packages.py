@@ -52,7 +52,7 @@ def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
 class OwnNames(NamedTuple):
     """Imports that a repository's own Python files satisfy. Imports in `nested` exist only inside packages, and can
     hide a package with the same name (`autograd/scipy` is not SciPy). Imports in `hidden` are folders without
-    `__init__.py`. Any installed package with the same name overrides the folder."""
+    `__init__.py`, which any installed package with the same name overrides."""
 
     served: frozenset[str]
     nested: frozenset[str]
@@ -110,7 +110,7 @@ def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str
 
 def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
     """Returns the command that builds a dotted extension module in place. The command uses a `setup.py` in `texts`
-    (path → text) that defines extension modules. Returns None unless the repository has a source for the module or the
+    (path → text) that defines extension modules. Returns None unless the repository contains the module's source or the
     `setup.py` mentions it."""
     name = module.rpartition(".")[2]
     stems = tuple(f"/{module.replace('.', '/')}{suffix}" for suffix in _COMPILED)

@@ -33,7 +33,7 @@ BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 class StatedPackages(Value):
     """The packages that a workspace imports or declares. `imports` maps top-level packages to the names used from each.
     `lines` and `declared` contain requirements from files, as in `read_requirements`. `unknown` maps files that crashed
-    the parser to the reason. The requirements in these files are missing."""
+    the parser, and whose requirements are therefore missing, to the reason."""
 
     imports: dict[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -129,7 +129,7 @@ def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, st
 
 
 def marked(mark: Mark, texts: Texts, without: Without) -> Iterator[tuple[str, str]]:
-    """Yields the files to parse. Announces each file before it is parsed."""
+    """Yields the files to parse, announcing each file before it is parsed."""
     for path, text in sorted(texts.items()):
         if path not in without:
             mark(path)

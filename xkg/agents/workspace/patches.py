@@ -13,7 +13,7 @@ from xkg.build.repositories.branch import TreeFile
 
 _CONTEXT = 3
 _MOST_STEPS = 2_000_000
-"""Limits the number of steps in the search for equal lines. The search takes a few seconds at most. Without a limit,
+"""The maximum number of steps in the search for equal lines, which then takes a few seconds at most. Without a limit,
 malicious text could take hours."""
 _NO_FILE = b"0" * 40
 _BINARY_LINE = 52
@@ -155,7 +155,7 @@ def _literal(content: bytes) -> bytes:
 
 
 def _quoted(name: bytes) -> bytes:
-    """Returns a path as git writes it. Paths with special characters are quoted."""
+    """Returns a path as git writes it. Quotes paths with special characters."""
     if not re.search(rb'[\x00-\x1f\x7f"\\]', name):
         return name
     escaped = (_ESCAPES.get(c, c if b" " <= c != b"\x7f" else b"\\%03o" % c[0]) for c in (bytes([n]) for n in name))

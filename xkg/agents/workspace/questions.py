@@ -1,5 +1,5 @@
-"""Asks a run's language models in a cascade from the default model to the expert. The ledger records each call, and no
-answer is paid for twice."""
+"""Queries a run's language models in a cascade from the default model to the expert. The ledger records each call, and
+no answer is paid for twice."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar

@@ -55,8 +55,8 @@ def read_related(
 ) -> RelatedFiles:
     """Reads the related files listed in a task. A related file or folder is either in the starter or elsewhere on this
     machine. If `roots` is not None, files and folders elsewhere must be inside one of the `roots`. In folders, reads
-    all text files that git does not ignore, without following links. Leaves out large files and files that are not
-    UTF-8 text, and adds a note.
+    all text files that git does not ignore, without following links. Skips large files and files that are not UTF-8
+    text, and adds a note.
 
     Raises `InputError` if a path does not exist, or if a listed file is not text or is larger than 200 kB. Raises
     `InputError` for more than 200 files or 2 MB in total."""

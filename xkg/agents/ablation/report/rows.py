@@ -27,7 +27,7 @@ def verdict(importance: Importance) -> str:
     if importance.best is None:
         return "every candidate failed" if importance.failed else "not tried"
     assert importance.best.effect is not None
-    moved = "it also changes measuring code" if importance.best.measures else ""
+    moved = "it also changes measurement code" if importance.best.measures else ""
     return ", ".join(filter(None, (_evidence(importance, importance.best.effect), moved)))
 
 
@@ -67,7 +67,7 @@ def failures(campaign: Campaign) -> Counter[str]:
 
 
 def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
-    """Yields the facts at the top of the report as pairs of name and value."""
+    """Yields the facts at the top of the report as (name, value) pairs."""
     baseline, outcomes = campaign.baseline, campaign.outcomes
     noise = f"{baseline.noise:.2%} from run to run" if baseline.noise is not None else "one seed: noise unknown"
     if baseline.exact:

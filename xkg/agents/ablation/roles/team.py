@@ -50,9 +50,9 @@ _INVENTING = frozenset({"hypotheses", "candidates"})
 
 
 class Team:
-    """Asks a model in its roles and checks its answers. `texts` contains the baseline's files. `executed` contains the
-    lines that the baseline runs (None if unknown). `protected` contains the lines that compute the metric, and
-    `techniques` contains the paper's techniques. Only `mended` is thread-safe. `notes` are shown in the report."""
+    """Queries a model in each of its roles, and checks the answers. `texts` contains the baseline's files. `executed`
+    contains the lines that the baseline runs (None if unknown). `protected` contains the lines that compute the metric,
+    and `techniques` contains the paper's techniques. Only `mended` is thread-safe. `notes` are shown in the report."""
 
     def __init__(
         self,

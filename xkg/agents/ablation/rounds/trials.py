@@ -21,7 +21,7 @@ _MENDABLE: frozenset[Failure] = frozenset(
     ("does not apply", "refused", "shape", "empty data", "missing data", "missing package", "not in force",
      "removed API", "own error", "error",)
 )  # fmt: skip
-"""Lists failures that indicate a bad change and reveal nothing about the component."""
+"""Failures that indicate a bad change and reveal nothing about the component."""
 _CONSTANT = 3
 _UNUSED = "the code is unused: the metric stayed the same with a value that ends the program when it is used"
 

@@ -41,11 +41,10 @@ from xkg.agents.ablation.space.statements import (
 )  # fmt: skip
 
 Node = tuple[str, str]
-"""Identifies a variable (function, name), an attribute (".", name), or the result of a function or class ("()",
-name)."""
+"""A variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
 Role = Literal["repeated", "sized", "bounded", "computed", "chances", "divisors", "selecting", "weights"]
-"""Describes how code uses a node. `repeated` nodes are repetition counts, `sized` nodes are sizes, and `bounded` nodes
-are ends of ranges. `computed` nodes are used in arithmetic or passed to a library. `chances` are fractions or are
+"""The ways in which code uses a node. `repeated` nodes are repetition counts, `sized` nodes are sizes, and `bounded`
+nodes are ends of ranges. `computed` nodes are used in arithmetic or passed to a library. `chances` are fractions or are
 compared with random numbers. `divisors` are denominators. `selecting` nodes choose between two values. `weights` are
 factors of terms; a weight of 0 removes its term."""
 Pairs = dict[Lines, list[list[frozenset[Node]]]]
@@ -57,7 +56,7 @@ class Fact(NamedTuple):
     """A statement that assigns a node. `uses` contains its data sources, and `control` contains its conditions.
     `effect` means that a method may change the node. `deep` means that the method may also change the objects from
     which the node was created. `binds` means that the statement calls a function with the node as a parameter.
-    `escapes` means that the change affects an object to which other code also has references."""
+    `escapes` means that the change affects an object that other code also references."""
 
     defines: Node
     uses: frozenset[Node]
@@ -82,7 +81,7 @@ _Body = tuple[PythonSource, _Scope, Sequence[ast.stmt], str]
 
 
 _NEAR = 4
-_DRAWN: Node = ("()", "")  # represents a random number that is drawn inside an expression
+_DRAWN: Node = ("()", "")  # a random number drawn inside an expression
 
 
 class Facts:
@@ -90,8 +89,8 @@ class Facts:
     contains the nodes that each statement reads, and `compared` contains the operands of each comparison. `passed`
     contains the arguments of calls with two arguments to the repository's own functions. `copies` contains names that
     are assigned another name's value unchanged. `returned` contains results of calls with the returned nodes. `roles`
-    contains the nodes with each role. `run` contains the statements that only call a function, as (caller, function,
-    lines). `under` contains the nodes in the conditions under which the metric is written."""
+    maps each role to its nodes. `run` contains the statements that only call a function, as (caller, function, lines).
+    `under` contains the nodes in the conditions under which the metric is written."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]

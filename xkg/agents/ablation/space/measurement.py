@@ -182,7 +182,7 @@ _Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
 
 
 def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> dict[str, tuple[str, ...]]:
-    """Returns the names that previously only the measurement read, and that new statements now also read. The keys are
+    """Returns the names that only the measurement used to read, and that new statements now read, too. The keys are
     `path::function`."""
     new = _bodies(after, metric)
     olds = _bodies(before, metric)
@@ -225,8 +225,7 @@ def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource
 
 
 def _bodies(sources: Sequence[PythonSource], metric: Metric) -> _Bodies:
-    """Returns the statements in each body. Pairs each statement with a flag that is True if it only takes
-    measurements."""
+    """Returns the statements in each body, each with a flag that is True if the statement only takes measurements."""
     values = printed_values(sources, metric)
     written = {(place.path, place.start_line) for place in metric_code(sources, metric)[0]}
     found: dict[str, list[tuple[ast.stmt, bool]]] = {}

@@ -13,7 +13,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 FORMATS = frozenset(
     "print str repr format round float int item write writerow dump dumps append info debug log extend tolist".split()
 )
-"""Lists functions that print, store or write a value unchanged."""
+"""Functions that print, store or write a value unchanged."""
 
 
 class PythonSource:

@@ -1,6 +1,7 @@
 """Finds seeds in the code, its configuration or the command. Explains why some seeds cannot be varied.
 
-Runs with a fixed seed repeat exactly. Only runs with other seeds reveal how much the method depends on chance."""
+Runs with a fixed seed give the same result each time. Only runs with different seeds reveal how much the method depends
+on chance."""
 
 import ast
 import re
@@ -23,8 +24,7 @@ _SEEDED_BY_THEMSELVES = frozenset({"xgboost", "lightgbm", "catboost"})
 
 
 class Seed(Value):
-    """A seed in the code. The seed is an integer. If `added` is set, the seed is an expression to which a number is
-    added."""
+    """A seed in the code: an integer or, if `added` is set, an expression to which a number is added."""
 
     place: Place
     at: Replacement

@@ -126,18 +126,18 @@ class _Builder:
         why = self._reasons.of_switch(switch)
         if switch.value == 0 and not isinstance(switch.value, bool):
             self._idle |= {frozenset(self._flow.readers(short))}
-        # A default or an argument that selects is often a direction, as in `layer(x, reverse=False)`.
+        # A selecting default or argument is often a direction, as in `layer(x, reverse=False)`.
         selects = switch.origin in ("option", "field", "setting") and self._flow.plays("selecting", Named(short))
         chance = self._is_chance(switch, short)
         off = chance or self._flow.plays("weights", Named(short))
         rate = self._flow.known and self._flow.plays("chances", Named(short))
         values = list(values_of(switch, leaves_out=off, selects=selects, chance=rate))
-        if off and not chance:  # without a term's factor, less than a component may remain
+        if off and not chance:  # a factor of 0 may remove more than the component
             values.sort(key=lambda each: each[1] == "0.0")
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
         if why:
-            if switch.origin != "argument":  # arguments of all calls would clutter the report
+            if switch.origin != "argument":  # listing the arguments of all calls would clutter the report
                 self.leave_out(switch.name, switch.place, why)
             return
         technique = self._technique_at(switch.place)

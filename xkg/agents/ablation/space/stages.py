@@ -21,7 +21,7 @@ from xkg.agents.ablation.space.python_source import (
 )  # fmt: skip
 from xkg.value import Value
 
-_LONGEST = 60  # the maximum number of characters of code in a name
+_LONGEST = 60  # the maximum length of the code in a name
 
 
 class Change(Value):
@@ -55,7 +55,7 @@ class Around(NamedTuple):
 
 
 def of_one(source: PythonSource, node: ast.expr, *values: tuple[Kind, str, str]) -> tuple[Change, ...]:
-    """Returns changes to one expression. Each value consists of the kind, a readable value and the new code."""
+    """Returns changes to one expression, each as (kind, readable value, new code)."""
     probe = (source.replaced(node, VALUE),)
     return tuple(
         Change(kind=kind, value=value, replacements=(source.replaced(node, new),), probe=probe)
@@ -302,7 +302,7 @@ def _from(node: ast.expr, code: str, around: Around) -> bool:
 
 
 def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
-    """Yields sites for `model.add(Dropout(0.25))`. Without the statement, the model has one layer fewer."""
+    """Yields sites for `model.add(Dropout(0.25))`. Without the statement, the model has one fewer layer."""
     if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return
     part = call.args[0]

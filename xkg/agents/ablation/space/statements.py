@@ -8,7 +8,7 @@ from xkg.agents.ablation.space.exclusions import SPLIT
 from xkg.agents.ablation.space.python_source import Function, factors, last_name, root_name
 
 Lines = tuple[str, int, int]
-"""Contains a file, and the first and last line of a simple statement or of a compound statement's header."""
+"""A file, and the first and last line of a simple statement or of a compound statement's header."""
 
 
 def sorts(node: ast.expr) -> bool:

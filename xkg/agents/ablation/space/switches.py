@@ -20,8 +20,7 @@ PRIOR: Mapping[Origin, float] = {
     "option": 0.5, "field": 0.5, "setting": 0.5, "attribute": 0.5, "constant": 0.4, "entry": 0.4,
     "default": 0.3, "argument": 0.4,
 }  # fmt: skip
-"""Defines how important a switch is expected to be before any run. Values that the author made configurable rank
-higher."""
+"""The expected importance of a switch before any run. Values that the author made configurable rank higher."""
 
 Literal_ = bool | int | float | str
 _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings", "NamedTuple", "attrs", "define"})
@@ -228,8 +227,8 @@ def _option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
-    """Yields the switch for `click.option("--rate", default=0.1)`. click converts defaults in the same way as values
-    from the command."""
+    """Yields the switch for `click.option("--rate", default=0.1)`. click converts defaults like values from the command
+    line."""
     flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     names = [flag.partition("/")[0] for flag in flags if flag.startswith("--")]
     given = {keyword.arg: keyword.value for keyword in call.keywords}

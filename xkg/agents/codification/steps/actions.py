@@ -1,4 +1,4 @@
-"""Executes an agent's actions. If an action fails, the agent observes the failure."""
+"""Executes an agent's actions. If an action fails, the failure becomes the agent's observation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,7 +47,7 @@ class Observation:
 
 
 class Actions:
-    """Provides the actions that are available in one run."""
+    """The actions available in one run."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -98,8 +98,8 @@ class Actions:
         answers: Sequence[DoubtAnswer],
         last: Verdict | None,
     ) -> Observation:
-        """Checks the current files against the definition of done. Keeps the answers to the same doubts in the `last`
-        verdict."""
+        """Checks the current files against the definition of done. Carries over the replies to the same doubts from the
+        `last` verdict."""
         session = self._session
         trace = sorted({*session.traced(), *(place.file for place in places if place.file in self._workspace.files)})
         result = session.run([path for path in trace if path.endswith(".py")])
@@ -123,7 +123,7 @@ class Actions:
         return f"edited {', '.join(sorted(changed))}: version {version.number}, {version.reason}"
 
     def _changes(self, edits: Sequence[FileEdit]) -> dict[str, str]:
-        """Returns the files that edits change, with their new text. Raises `EditError` if the edits are refused."""
+        """Returns the files that edits change, with their new text. Raises `EditError` if the edits are rejected."""
         if not edits:
             return {}
         session, texts = self._session, self._workspace.texts()
