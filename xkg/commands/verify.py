@@ -30,8 +30,8 @@ _EXAMPLE = 90
 
 
 class VerifiedNode(Value):
-    """One code node. The fields are the level before and now, the cause that prevents a higher level, and a one-line
-    explanation. The cause is `passes` if the node's test passes and provably can fail."""
+    """One code node: the level before and now, the cause that prevents a higher level, and a one-line explanation. The
+    cause is `passes` if the node's test passes and provably can fail."""
 
     code: str
     paper: str
@@ -90,10 +90,10 @@ def verify(
     attest: bool = False,
     key: Path | None = None,
 ) -> VerifyResult:
-    """Verifies the named papers (default: all), and publishes the results in one step. Papers that were rebuilt in the
-    meantime keep their new nodes. If `stale` is not None, verifies only code whose last run is older than this
-    duration. An interrupt leaves the graph unchanged. If `attest` is set, signs each level from `imported` upwards with
-    `key` (see `xkg.attestations.keys.signer`). The default is the user's own key.
+    """Verifies the named papers (default: all), and publishes the results in one step. Papers rebuilt in the meantime
+    keep their new nodes. If `stale` is not None, verifies only code whose last run is older than this duration. An
+    interrupt leaves the graph unchanged. If `attest` is set, signs each level from `imported` upwards with `key` (see
+    `xkg.attestations.keys.signer`). The default is the user's own key.
 
     Raises `InputError` if there is no key, `SandboxUnavailableError` if this machine cannot sandbox code, and
     `UnknownIdError` if a paper is unknown. Also raises the errors of `verify` in `xkg.build.verify` and of
@@ -169,7 +169,7 @@ def verify_sample(
     notify: Callable[[NodeResult | Installing], None] = lambda _: None,
 ) -> Sample:
     """Runs a random sample of `number` code nodes from these papers. Samples only code that claims to have run, and
-    stores nothing. Keeps only papers with sampled code in memory. Raises the same errors as `verify`."""
+    stores nothing. Only papers with sampled code are kept in memory. Raises the same errors as `verify`."""
     claimed = (
         (code, bundle)
         for bundle in bundles
@@ -241,7 +241,7 @@ def _node(result: NodeResult) -> VerifiedNode:
 
 
 def _missing(results: Sequence[NodeResult]) -> list[str]:
-    """Returns the reasons why packages are missing. Each reason states how many code nodes cannot run."""
+    """Returns the reasons why packages are missing, each with the number of code nodes that cannot run."""
     reasons = Counter(
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
     )
