@@ -1,4 +1,4 @@
-"""Implements `xkg verify`, which runs a graph's code nodes again and publishes their current levels."""
+"""Implements `xkg verify`, which reruns a graph's code nodes and publishes their current levels."""
 
 import heapq
 import random
