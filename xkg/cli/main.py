@@ -1,8 +1,8 @@
 """Defines the `xkg` command. The help lists subcommands in the order of this module. Exit codes: 0 done, 1 failed, 2
 usage error, 3 some papers in a list failed.
 
-Commands are short. Each parses arguments, calls one function and prints the result. The modules next to this one define
-the commands."""
+The commands, defined in the neighbouring modules, are short: each parses arguments, calls one function and prints the
+result."""
 
 import inspect
 import io
