@@ -249,7 +249,7 @@ class Jobs:
         self._requested.set()
 
     def _work(self) -> None:
-        """Waits for requests and runs jobs one after another. Errors are logged, and the job is retried later."""
+        """Waits for requests and runs jobs one after another. Logs errors, and retries later."""
         while not self._closing.is_set():
             self._requested.clear()
             try:

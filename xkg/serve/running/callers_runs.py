@@ -1,6 +1,6 @@
 """Runs scripts for a server's callers, with permission checks and limits on runs per day, time and concurrency.
 
-Missing packages are installed in the background. If this takes too long, the caller is asked to retry."""
+Missing packages are installed in the background. If that takes too long, the caller is asked to retry."""
 
 import threading
 from collections.abc import Iterator
