@@ -69,7 +69,7 @@ def run_campaign(start: Start) -> Campaign:
     """Runs a campaign to completion, reusing any work already done in its folder.
 
     Raises `BaselineError` if the baseline does not run, and `InputError` if the task is incomplete and no model
-    completes it. Also raises errors from workspaces and commands."""
+    completes it. Also propagates errors from workspaces and commands."""
     with Slots(start.jobs) as slots:
         return _Runner(start, slots).campaign()
 

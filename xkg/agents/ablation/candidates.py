@@ -110,8 +110,8 @@ class Space(Value):
         return tuple(c for c in self.candidates if c.component == component)
 
     def only(self, names: Sequence[str]) -> "Space":
-        """Restricts the space to components whose name contains one of these names. Raises `InputError` if no component
-        matches."""
+        """Restricts the space to components whose names contain one of these strings. Raises `InputError` if no
+        component matches."""
         wanted = [name.casefold() for name in names]
         components = tuple(
             c for c in self.components if any(w in c.name.casefold() or w == c.id.casefold() for w in wanted)

@@ -72,7 +72,7 @@ def unchanged(values: Sequence[float]) -> Effect:
 
 
 def outside(baseline: Sequence[float], value: float) -> bool:
-    """Returns whether a value is below or above all of the baseline's values."""
+    """Returns whether a value is outside the range of the baseline's values."""
     return not min(baseline) <= value <= max(baseline)
 
 

@@ -168,7 +168,7 @@ def _kind(result: RunResult) -> Failure:
     if result.lacks_gpu:
         return "needs a GPU"
     _, traceback, raised = result.output[-_TAIL:].partition(TRACEBACK)
-    # If there is a traceback, search only its messages, and ignore its lines of code and earlier output.
+    # If there is a traceback, search only its messages, and ignore its source lines and earlier output.
     shown = (
         [line for line in raised.splitlines() if not line.startswith(" ")]
         if traceback

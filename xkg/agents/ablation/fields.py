@@ -1,4 +1,4 @@
-"""Defines the fields of a task, which are options of `xkg ablate` and arguments in Python."""
+"""Defines a task's fields, which become `xkg ablate` options and Python arguments."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

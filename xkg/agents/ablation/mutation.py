@@ -173,7 +173,7 @@ def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[
 
 def _span(node: ast.stmt) -> tuple[range, range]:
     """Returns the lines of a simple statement or of a compound statement's header, and the lines that prove that the
-    statement ran. For a function, the lines of the body prove this, because the header runs when the file is
+    statement ran. For a function, these are the lines of the body, because the header runs when the file is
     imported."""
     start, end = _start(node), (node.end_lineno or node.lineno) + 1
     inside = [_start(each) for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node]

@@ -1,5 +1,5 @@
-"""Gives agents access to the graph as a library. Returns techniques with running code, and a paper's components, as
-text for prompts."""
+"""Gives agents access to the graph as a library. Renders techniques with running code, and a paper's components, as
+prompt text."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -111,8 +111,8 @@ class Library:
         )
 
     def _text(self, paper: "Paper", excerpts: "Sequence[Excerpt]") -> tuple[str | None, tuple[str, ...]]:
-        """Returns the method's text and notes on omissions. The text is None if the paper is not on this machine or has
-        no method section."""
+        """Returns the method's text, and notes on omissions. The text is None if the paper is not on this machine or
+        has no method section."""
         from xkg.agents.codification.method_text import method_text
         from xkg.build.parsed_papers import parsed_paper
 

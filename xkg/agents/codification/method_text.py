@@ -1,4 +1,4 @@
-"""Extracts a paper's method as text for prompts. Returns the method sections in order, up to a maximum size."""
+"""Extracts a paper's method as prompt text: the method sections in order, up to a maximum size."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ class MethodText(NamedTuple):
 
 
 class _Own(NamedTuple):
-    """A part's own text, without the text of its children. The method itself has `rank` 0."""
+    """A part's own text, excluding its children. The method itself has `rank` 0."""
 
     part: Part
     rank: int
@@ -46,7 +46,7 @@ class _Own(NamedTuple):
 
 
 def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Sequence[Excerpt] = ()) -> MethodText | None:
-    """Returns the method sections with their equations, algorithms, statements and tables of settings. If there are
+    """Returns the method sections with their equations, algorithms, statements and settings tables. If there are
     `excerpts`, only sections with an excerpt are method sections. Adds the abstract, details, settings and background
     if they fit. Never includes experimental results. Returns None if the paper has no method section."""
     read = read_passages(document)

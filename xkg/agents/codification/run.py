@@ -61,7 +61,7 @@ class StepTaken(NamedTuple):
 def run_name(
     task: Task, method: Method, starter: Starter, models: Sequence[str], related: str = "", environment: object = None
 ) -> str:
-    """Returns the name of a task's run. The name consists of a word from the starter, the mode and a digest. `related`
+    """Returns the name of a task's run, which consists of a word from the starter, the mode and a digest. `related`
     identifies the related files from outside the starter. `environment` is a JSON value with the package settings."""
     asked = task.model_dump(mode="json") | {"method": method.text, "starter": starter.identity, "models": list(models)}
     asked |= {"files": related} if related else {}

@@ -72,8 +72,8 @@ class Session:
             self.commands.environment = self.packages(added)
 
     def run(self, trace: Sequence[str], command: str | None = None) -> RunResult:
-        """Returns the result of a command on the current files. If `command` is None, runs the task's command and its
-        evaluation. Each command runs only once for the same files."""
+        """Returns the result of running a command (by default the task's command and its evaluation) on the current
+        files. Each command runs only once for the same files."""
 
         def run() -> RunResult:
             if command is not None:
@@ -87,7 +87,7 @@ class Session:
     def measured(
         self, workspace: Workspace, commands: Commands, trace: Sequence[str] = (), first: Sequence[str] = ()
     ) -> RunResult:
-        """Runs the task's command and its evaluation in a workspace, which may contain other files than the current
+        """Runs the task's command and its evaluation in a workspace, which may contain files other than the current
         ones. `trace` and `first` have the same meaning as in `Commands.run`."""
         task, metric = self.task, self.task.parsed_metric
         return measured(
@@ -127,7 +127,7 @@ class Session:
         return digest({path: [file.executable, sha256(file.content).hexdigest()] for path, file in files})
 
     def described(self) -> str:
-        """Returns the description of the task, which every prompt contains."""
+        """Returns the task description that every prompt contains."""
         task = self.task
         known = "unknown" if self.baseline.metric is None else f"{self.baseline.metric:g}"
         measured_by = f"Then measured, from the files that it left, by: {task.evaluate}\n" if task.evaluate else ""
@@ -151,7 +151,7 @@ class Session:
         return "\n\n".join(lines)
 
     def script(self) -> str:
-        """Returns the file from which the agent starts."""
+        """Returns the file that the agent starts from."""
         if self.task.script:
             return self.task.script
         named = (program.script(self.workspace.files) for program in started(self.task.run))

@@ -95,8 +95,7 @@ def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
 
 
 def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Converts paths in a task file. The paths are relative to the file's folder, and become relative to the working
-    directory."""
+    """Makes paths in a task file, which are relative to the file's folder, relative to the working directory."""
     for name in ("method", "starter"):
         value = fields.get(name)
         path, mark, rest = value.partition("#") if isinstance(value, str) else ("", "", "")

@@ -70,8 +70,8 @@ def judge(
 ) -> Verdict:
     """Checks the work against the definition of done. The run must exit with 0, the metric must be readable, and every
     part must have a place whose changed lines were run. Settings and evaluation must be unchanged unless the method or
-    the task allows changes. `result` is the traced run of the current version. The run may remove only files that the
-    starter's run also removes."""
+    the task allows the change. `result` is the traced run of the current version. The run may remove only files that
+    the starter's run also removes."""
     task, workspace, reader, origin = session.task, session.workspace, session.reader, session.origin()
     faults: list[str] = []
     before, after = workspace.texts(0), workspace.texts()

@@ -1,4 +1,4 @@
-"""Plans ablations for a paper. A language model plans them with material from the graph. Without a model, the plan
+"""Plans ablations for a paper. A language model plans them using material from the graph. Without a model, the plan
 comes from the graph alone."""
 
 import time
@@ -35,9 +35,9 @@ def plan_ablations(
     folders.
 
     Waits at most `wait_seconds` for the configured language model. If `wait_seconds` is None, the limit for one call
-    applies. If the model does not answer or no model is configured, the plan comes from the graph alone, and
-    `planned_by` says so. Raises `UnknownIdError` if the paper is unknown, and `StoreError` if the graph is empty.
-    Raises `InputError` if `k` is out of range or a folder cannot be read."""
+    applies. If no model is configured or it does not answer, the plan comes from the graph alone, and `planned_by` says
+    so. Raises `UnknownIdError` if the paper is unknown, and `StoreError` if the graph is empty. Raises `InputError` if
+    `k` is out of range or a folder cannot be read."""
     if not 1 <= k <= MOST:
         raise InputError(f"{k} ablations cannot be planned; ask for 1 to {MOST}")
     material = gather(service, paper)

@@ -1,9 +1,9 @@
 """Proposes ablations from the graph alone, without a language model.
 
 Ranks components by several criteria, and combines the rankings with rank fusion. The criteria are the effect measured
-in earlier ablations, mentions in the abstract, and the number of findings and components that depend on the component.
-Other criteria are the score of the component's best lines in the code, and its position in the hierarchy. Single
-components rank above groups. Omits components that only group other components (see `groupings`)."""
+in earlier ablations, mentions in the abstract, and how many findings and components depend on the component. Further
+criteria are the score of its best lines in the code, and its position in the hierarchy. Single components rank above
+groups. Omits components that only group other components (see `groupings`)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -78,9 +78,9 @@ def only_measures(component: Component) -> bool:
 
 
 def groupings(components: Sequence[Component]) -> Sequence[Component]:
-    """Returns the components of groups on which nothing in the graph depends, such as a taxonomy or a theory's
-    headings. A group is a component with its parts. Returns nothing if no other component would be left, because the
-    graph may then contain too little information."""
+    """Returns the components of groups that nothing in the graph depends on, such as a taxonomy or a theory's headings.
+    A group is a component with its parts. Returns nothing if no other component would be left, because the graph may
+    then contain too little information."""
     by_id = {component.id: component for component in components}
     definitions = {component.id: _spaced(component.definition) for component in components}
     rested = {name for c in components if _rested_on(c, by_id, definitions) for name in (c.id, *_above(c, by_id))}
@@ -90,9 +90,9 @@ def groupings(components: Sequence[Component]) -> Sequence[Component]:
 
 
 def _rested_on(component: Component, by_id: dict[str, Component], definitions: dict[str, str]) -> bool:
-    """Returns whether there is evidence that the method contains this component. Evidence may be the abstract, a
-    finding, code, lines, or similar techniques in other papers. The definition of another component, neither above nor
-    below this one, also counts."""
+    """Returns whether there is evidence that the method contains this component. The evidence may be the abstract, a
+    finding, code, lines, similar techniques in other papers, or the definition of a component that is neither above nor
+    below this one."""
     known = component.findings or component.users or component.place or component.level != "none"
     if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True
@@ -109,7 +109,7 @@ def _spaced(text: str) -> str:
 
 def _ranked(components: Sequence[Component]) -> Sequence[Component]:
     """Sorts components, best first, by reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). Equal
-    components share a rank, and ties keep the paper's order."""
+    components share a rank, and ties are in the paper's order."""
 
     def score(component: Component) -> float:
         better = (sum(order(other) < order(component) for other in components) for order in _ORDERS)

@@ -47,7 +47,7 @@ class Alternative(Value):
 class Component(Value):
     """A component of the paper's method. `mentioned` is the fraction (0 to 1) of the component's name that appears as
     consecutive words in the abstract. `findings` are the names of findings that mention the component. `users` are the
-    names of components, other than the parent, whose code contains the component's code. `siblings` is the number of
+    names of components (other than the parent) whose code contains the component's code. `siblings` is the number of
     the parent's other parts, and `parts` is the number of the component's own parts. `place` is the score of the best
     stored lines, or 0 if no lines are stored. `tables` are the captions of tables that mention the component.
     `measured` is the largest relative change in ablations of this component or of the same concept in another paper, or

@@ -48,7 +48,7 @@ _GRACE_SECONDS = 15
 _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
 
-# Before Python 3.9, tracebacks show a script's path as it is written in the command.
+# Before Python 3.9, tracebacks show a script's path as written in the command.
 _FRAME = re.compile(rf'File "(?:{HOME}/work/)?([^"/<\n][^"\n]{{0,199}})", line (\d{{1,7}})')
 
 
@@ -177,10 +177,10 @@ class Commands:
         first: Sequence[str] = (),
     ) -> RunResult:
         """Runs a shell command with Bash, stopping at the first failure, and returns the result. `trace` lists Python
-        files in the tree. The result counts how often their lines ran, which slows them down. `printed` is a pattern;
-        the result includes the line that last printed a match. `wanted` lists the files that the command should leave
-        behind. `awaited` maps files to groups of lines. The trace records whether any line in each group ran, and stops
-        once every group has run.
+        files in the tree, which run more slowly while the result counts how often their lines ran. `printed` is a
+        pattern; the result includes the line that last printed a match. `wanted` lists the files that the command
+        should leave behind. `awaited` maps files to groups of lines. The trace records whether any line in each group
+        ran, and stops once every group has run.
 
         `leaves` is an archive for the files that the command creates or overwrites (`RunResult.left_at`). A later
         command receives these files as `left`, except hidden files, files in `wanted`, and files that Python could
@@ -354,8 +354,8 @@ def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
 
 
 def _last_error(output: str) -> str:
-    """Returns the first line of the last Python error, without its notes and any output that follows. Returns the last
-    line of the output if there is no error."""
+    """Returns the first line of the last Python error, without its notes and any output that follows, or the last line
+    of the output if there is no error."""
     kind, message = last_error(output[-_ENDS:])
     if kind.endswith("Error") or (kind and TRACEBACK in output):
         return f"{kind}: {message.partition(chr(10))[0]}".removesuffix(": ")
@@ -459,8 +459,7 @@ def _report(stderr: str) -> dict[str, Any] | None:
 
 
 def _beginning(file: Path, size: int) -> dict[str, Any]:
-    """Returns the first `size` bytes of an output file. If there are too many bytes, cuts the middle, as in a program's
-    result."""
+    """Returns at most `size` bytes of an output file. If there are more, cuts the middle, as in a program's result."""
     with file.open("rb") as opened:
         if size <= 2 * _ENDS:
             return {"output": opened.read(size), "omitted": 0}

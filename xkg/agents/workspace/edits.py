@@ -30,7 +30,7 @@ class EditError(ValueError):
 
 def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, str]:
     """Applies edits in order, and returns the new text of each changed file. Raises `EditError` if an edit does not
-    match exactly, if nothing changes, or if the result is Python that does not parse."""
+    match exactly, if nothing changes, or if the resulting Python does not parse."""
     if not edits:
         raise EditError("there is no edit; give at least one")
     changed: dict[str, str] = {}

@@ -42,7 +42,7 @@ def measuring(
     path: str, tree: ast.Module, metric: Metric, protect: Sequence[str] = (), *, program: bool = False
 ) -> Iterator[tuple[str, ast.Module | ast.stmt]]:
     """Yields the parts of a file that measure results, with their names (see `evaluation`) and syntax tree nodes. A
-    `program` that a command starts is not a test, whatever its name."""
+    `program` that a command starts is never a test, whatever its name."""
     if path in protect or (is_test_file(path) and not program):
         yield path, tree
         return
@@ -107,8 +107,8 @@ def literal(metric: Metric) -> str:
 
 
 def _label(metric: Metric) -> str:
-    """Returns the text before the number in the output. If the pattern up to its group is plain text with a word of at
-    least two characters (`R2: `), returns that part. Returns '' for other patterns."""
+    """Returns the text that precedes the number in the output: the pattern up to its group, if that is plain text with
+    a word of at least two characters (`R2: `), and '' otherwise."""
     if metric.source != "output":
         return ""
     plain = (

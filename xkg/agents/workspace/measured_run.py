@@ -2,9 +2,9 @@
 
 Code that an agent or an ablation changed can alter anything in its process, and static analysis cannot detect every
 change. The evaluation command therefore runs in a separate sandbox, in a fresh copy of the tree without the edited
-files. The evaluation receives the files that the first command left as data. The edited files are added only if the
-evaluation fails without them, for example because it imports edited code. If a task has no evaluation command, the
-result comes from its run alone. `remarks` reports which case applied, and which measurement files were overwritten."""
+files. The files that the first command left behind serve as its data. The edited files are added only if the evaluation
+fails without them, for example because it imports edited code. If a task has no evaluation command, the result comes
+from its run alone. `remarks` reports which case applied, and which measurement files were overwritten."""
 
 import tempfile
 from collections import Counter
@@ -51,8 +51,8 @@ def measured(
     first: Sequence[str] = (),
 ) -> RunResult:
     """Runs `command`, and `evaluate` if there is one, and returns the combined result. Each command runs within the
-    limits of `commands`. Line counts are the sums over both commands. `first` has the same meaning as in
-    `Commands.run`. Raises the same errors as `Commands.run`."""
+    limits of `commands`. Line counts are summed over both commands. `first` has the same meaning as in `Commands.run`.
+    Raises the same errors as `Commands.run`."""
     printed = metric.key if metric.source == "output" else ""
     if evaluate is None:
         result = commands.run(

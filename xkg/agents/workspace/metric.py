@@ -25,7 +25,7 @@ _FILE = re.compile(r"(json|csv):([^#]+)#(.+)", re.S)
 
 
 class Metric(Value):
-    """A metric. If `source` is `output`, `key` is a regular expression whose group, or whole match, is the number. If
+    """A metric. If `source` is `output`, `key` is a regular expression whose group (or whole match) is the number. If
     `source` is `json`, `key` is a dotted path of names and list indices. If `source` is `csv`, `key` is a column.
     `path` is the JSON or CSV file."""
 

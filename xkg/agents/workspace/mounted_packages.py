@@ -9,8 +9,8 @@ _MODULES = (".py", ".so", ".pyd")
 
 
 def module_folders(data: Mapping[str, Path]) -> tuple[Path, ...]:
-    """Returns the folders in `data` (path in the tree → location) that contain packages, in order. These folders belong
-    on the module path."""
+    """Returns the folders in `data` (path in the tree → location) that contain packages, in order. These folders must
+    be on the module path."""
     return tuple(place for place in data.values() if _packages_in(place))
 
 

@@ -34,7 +34,7 @@ class Operations:
         return output
 
     def get(self, name: str, inputs: Mapping[str, Any], kind: type[T]) -> T | None:
-        """Returns the stored output. Returns None if it is missing, damaged or from an incompatible version of xkg."""
+        """Returns the stored output, or None if it is missing, damaged or from an incompatible version of xkg."""
         try:
             return kind.model_validate_json(json.dumps(json.loads(self._place(name, inputs).read_bytes())["output"]))
         except (OSError, ValueError, KeyError, TypeError):

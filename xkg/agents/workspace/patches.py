@@ -24,8 +24,8 @@ _Group = Sequence[tuple[str, int, int, int, int]]
 
 
 def patch(old: Mapping[str, TreeFile], new: Mapping[str, TreeFile]) -> bytes:
-    """Returns a patch for `git apply` that turns the files `old` into `new`. The patch includes binary files and modes.
-    The patch is empty if the files are equal."""
+    """Returns a patch for `git apply` that turns the files `old` into `new`. It includes binary files and modes, and is
+    empty if the files are equal."""
     differing = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     return b"".join(_of_file(path, old.get(path), new.get(path)) for path in differing)
 
@@ -163,5 +163,5 @@ def _quoted(name: bytes) -> bytes:
 
 
 def _ended(name: bytes) -> bytes:
-    """Appends a tab to a path that contains spaces. The tab marks the end of the path."""
+    """Appends a tab to a path that contains spaces, to mark its end."""
     return name + b"\t" if b" " in name else name

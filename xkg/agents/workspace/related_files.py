@@ -37,7 +37,7 @@ class RelatedFiles(Value):
         return hashlib.sha256("\0".join(f"{path}\0{text}" for path, text in self.texts.items()).encode()).hexdigest()
 
     def holds(self, path: str) -> bool:
-        """Returns whether a path is below the read-only `folder`."""
+        """Returns whether a path is under the read-only `folder`."""
         return bool(self.texts) and path.removeprefix("./").partition("/")[0] == self.folder
 
     def write(self, folder: Path) -> None:
@@ -58,8 +58,8 @@ def read_related(
     all text files that git does not ignore, without following links. Skips large files and files that are not UTF-8
     text, and adds a note.
 
-    Raises `InputError` if a path does not exist, or if a listed file is not text or is larger than 200 kB. Raises
-    `InputError` for more than 200 files or 2 MB in total."""
+    Raises `InputError` if a path does not exist, if a listed file is not text or exceeds 200 kB, or for more than 200
+    files or 2 MB in total."""
     folder = next(each for each in _FOLDERS if each == _FOLDERS[-1] or not any(_is_below(p, each) for p in starter))
     of_starter: dict[str, None] = {}
     texts: dict[str, str] = {}

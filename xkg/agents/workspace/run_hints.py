@@ -77,7 +77,7 @@ def hint(
 
 
 def missing_output_folder(output: str, command: str, workspace: Workspace) -> str:
-    """Returns the missing folder in which a failed run tried to write a file, or '' if no folder is missing."""
+    """Returns the missing folder that a failed run tried to write a file to, or '' if no folder is missing."""
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     absent, programs = _ABSENT.findall(traceback), started(command)
     if not absent or not programs or not _WRITES.search(traceback):

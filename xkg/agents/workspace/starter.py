@@ -20,8 +20,8 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 class Starter:
     """The starter code. `files` maps paths to files, and `identity` is a digest of their content. `base` is the commit
     of the files, or None if they are not from a commit. `dirty` means that the files differ from `base`. `notes`
-    describe files that were left out or chosen. `committed` is the day when the Python files were last changed
-    (YYYY-MM-DD), or None if the files are not from a commit."""
+    describe what was left out or chosen. `committed` is the day when the Python files were last changed (YYYY-MM-DD),
+    or None if the files are not from a commit."""
 
     spec: str
     identity: str
@@ -37,7 +37,7 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
     accepts.
 
     Skips links, submodules and files larger than 50 MB, and adds a note. If the remaining files exceed 200 MB, also
-    leaves out the largest files. Raises the same errors as `fetch_repository`."""
+    skips the largest ones. Raises the same errors as `fetch_repository`."""
     checkout = fetch_repository(spec, cache, roots, LARGEST_BYTES)
     sizes = {file.path: file.size or 0 for file in checkout.files if file.kind == "file" and is_inside(file.path)}
     total, chosen = 0, set[str]()

@@ -4,7 +4,7 @@ Includes a command if it starts an existing file, or the only file with that nam
 parsed like code blocks, but rank lower. In a block, `cd` and variables apply to the lines that follow. A missing folder
 is assumed to be the clone itself. Skips installations, and lines with placeholders or unknown variables. If there are
 no commands, uses the Python files that the README mentions. If the README starts a file that exists in several folders,
-returns one command for each of these folders."""
+returns one command for each folder."""
 
 import posixpath
 import re
@@ -66,7 +66,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
 
 
 def _in_each_folder(name: str, paths: Set[str]) -> list[str]:
-    """Returns commands that start a file. Returns one command for each folder in which the file's path exists."""
+    """Returns commands that start a file, one for each folder in which its path exists."""
     ends = f"/{posixpath.normpath(name)}"
     folders = _near_top(f"/{path}".removesuffix(ends) for path in paths if f"/{path}".endswith(ends))[:_MOST_FOLDERS]
     starts = ([f"cd {folder.lstrip('/')}"] if folder else [] for folder in folders)

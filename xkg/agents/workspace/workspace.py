@@ -30,7 +30,7 @@ _STATE, _VERSIONS = "workspace.json", "versions"
 
 class Version(Value):
     """A version, created at `when` (seconds since 1970). `digest` identifies the added or changed files, and `removed`
-    lists the removed files. `undo` is a stack of versions. Each undo restores the last version on the stack."""
+    lists the removed files. `undo` is a stack of versions. An undo restores the last version on the stack."""
 
     number: int
     digest: str
@@ -187,7 +187,7 @@ class Workspace:
         return self._add(new, reason, (*self.current.undo, self.current.number))
 
     def undo(self) -> Version:
-        """Undoes the last edit that has not been undone yet. Raises `InputError` if there is nothing to undo."""
+        """Undoes the last edit that is not undone yet. Raises `InputError` if there is nothing to undo."""
         if not self.current.undo:
             raise InputError("there is no edit to undo; the files are the starter's")
         target = self._state.versions[self.current.undo[-1]]

@@ -18,7 +18,7 @@ def interval(effect: Effect | None) -> str:
 
 
 def percent(change: float) -> str:
-    """Formats a relative change. If the change is more than tenfold, formats it as a factor."""
+    """Formats a relative change, as a factor if it is more than tenfold."""
     return f"{change:+.1%}" if abs(change) < 10 else f"× {1 + change:.3g}"
 
 
@@ -113,7 +113,7 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
 
 def remark(outcome: CandidateOutcome) -> str:
     """Returns remarks on an outcome. The remarks say whether the candidate replaces a failed one, changes measurement
-    code, or ran only in part."""
+    code, or ran only partly."""
     mended = f"replaces a candidate that failed ({outcome.mended})" if outcome.mended else ""
     moved = (
         f"the measurement may no longer be comparable: this candidate modifies {', '.join(outcome.measures)}"

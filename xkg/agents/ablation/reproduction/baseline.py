@@ -104,7 +104,7 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:
-    """Adds the protected lines that a repair changed to the repair's `in_metric`."""
+    """Records in a repair's `in_metric` the protected lines that the repair changed."""
     added: dict[str, set[str]] = {}
     path = ""
     for line in repair.diff.splitlines():

@@ -60,7 +60,7 @@ Cause = Literal["missing import", "version", "path", "data format", "missing out
 
 
 class Fix(AnswerType):
-    """A model's fix. `requirements` are lines for packages that need a different version."""
+    """A model's fix. `requirements` contains requirement lines for packages that need a different version."""
 
     cause: Cause
     possible: bool
@@ -170,8 +170,8 @@ class Executor:
         return True
 
     def _with_folder(self, outcome: RunOutcome) -> bool:
-        """Makes the setup create a missing folder that a run writes to. Git does not store empty folders. Returns
-        whether the setup was changed."""
+        """Makes the setup create a missing folder that a run writes to, because Git does not store empty folders.
+        Returns whether the setup was changed."""
         folder = missing_output_folder(outcome.output_end, self.task.run, self.workspace)
         command = f"mkdir -p {shlex.quote(folder)}"
         if not folder or command in (self.task.setup or ""):
@@ -221,8 +221,8 @@ class Executor:
         return True
 
     def _declared(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Adds the remaining packages that the repository declares. Libraries may load packages by name, without an
-        import. Returns whether packages were added."""
+        """Adds the remaining packages that the repository declares, because libraries may load packages by name,
+        without an import. Returns whether packages were added."""
         stated = version_hints(self._stated().declared)
         present = {pin.partition("==")[0] for pin in environment.packages} | version_hints(
             self.workspace.texts().get(ADDED, "").splitlines()
@@ -305,8 +305,7 @@ class Executor:
         return False
 
     def _repaired(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Reports damaged data. Asks a model for a repair, unless data is damaged. Returns whether something
-        changed."""
+        """Reports damaged data. Asks a model for a repair, unless data is damaged. Returns whether anything changed."""
         broken = damaged(self.workspace, self.task.data) if outcome.failure in _DATA_FAILURES else []
         empty = empty_folders(self.task.data) if outcome.failure in ("empty data", "missing data") else []
         named = [line for line in broken if line.partition(":")[0].rpartition("/")[2] in outcome.output_end]

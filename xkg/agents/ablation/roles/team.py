@@ -200,7 +200,7 @@ class Team:
         return {components[c.component - 1].id: min(1.0, max(0.0, c.weight)) for c in answer.changes}
 
     def analysed(self, campaign: Campaign) -> Analysis | None:
-        """Returns the model's conclusions for the report. Refuses statements listed as strong evidence if the numbers
+        """Returns the model's conclusions for the report. Rejects statements listed as strong evidence if the numbers
         do not support them."""
         found = campaign.importances()
         inputs = {

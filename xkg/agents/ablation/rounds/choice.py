@@ -1,6 +1,6 @@
 """Chooses candidates. Components take turns. The component with the fewest candidates so far comes first. Ties are
 broken by expected importance, highest first. On methods with known ground truth, more elaborate strategies, such as a
-bandit, find no more effects."""
+bandit, do not find more effects."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ _AT_ONCE = 4
 
 
 class Choice:
-    """Chooses from the candidates in a space. If there is a `writer`, it adds candidates for a component when the
-    component's turn comes. `round` is the number of rounds so far."""
+    """Chooses from the candidates in a space. If there is a `writer`, it adds candidates for a component when its turn
+    comes. `round` is the number of rounds so far."""
 
     def __init__(self, space: Space, writer: Team | None = None) -> None:
         self._components = {component.id: component for component in space.components}

@@ -118,7 +118,7 @@ class Trials:
         if mutated.failure:
             return outcome
         unused = {"failure": "not in force", "problem": _UNUSED}
-        if candidate.probe in self._unused:  # another value for the same code showed that the code is unused
+        if candidate.probe in self._unused:  # another value for the same code showed that it is unused
             return outcome.model_copy(update=unused)
         outcome = _with_run(outcome, self.runs.run(candidate, self.runs.task.seeds[0]))
         value = outcome.runs[0].value

@@ -48,7 +48,7 @@ def reason(name: str) -> str | None:
 
 
 def is_seed(name: str) -> bool:
-    """Returns whether a name suggests that its value is a seed or several seeds."""
+    """Returns whether a name suggests that its value is a seed or a list of seeds."""
     return is_one_seed(name) or "seeds" in words_of(name)
 
 

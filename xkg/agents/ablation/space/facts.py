@@ -1,9 +1,9 @@
-"""Records the values that each executed statement assigns, with their sources. Slices follow these facts.
+"""Records the values that each executed statement assigns, with their sources. Slices are computed from these facts.
 
 A variable is identified by its function and name. An attribute is identified by its name alone, regardless of the
 object. Calls to the repository's own functions are followed by name. The result of any other call may depend on all
 arguments. A call whose result is unused (`loss.backward()`, `random.shuffle(x)`) may change its receiver and its first
-argument. The call may also change the objects from which the receiver was created. Libraries that only display or store
+argument. It may also change the objects from which the receiver was created. Libraries that only display or store
 values change nothing."""
 
 import ast
@@ -88,9 +88,9 @@ class Facts:
     """Collects facts about the executed lines (all lines if None), up to the statements that write the metric. `read`
     contains the nodes that each statement reads, and `compared` contains the operands of each comparison. `passed`
     contains the arguments of calls with two arguments to the repository's own functions. `copies` contains names that
-    are assigned another name's value unchanged. `returned` contains results of calls with the returned nodes. `roles`
-    maps each role to its nodes. `run` contains the statements that only call a function, as (caller, function, lines).
-    `under` contains the nodes in the conditions under which the metric is written."""
+    are assigned another name's value unchanged. `returned` contains the results of calls, with the returned nodes.
+    `roles` maps each role to its nodes. `run` contains the statements that only call a function, as (caller, function,
+    lines). `under` contains the nodes in the conditions under which the metric is written."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -156,8 +156,8 @@ class Facts:
         return found
 
     def all(self) -> list[Fact]:
-        """Returns the facts. Includes effects on the objects from which a receiver was created. These objects may have
-        several names."""
+        """Returns the facts. Includes effects on the objects from which a receiver was created, which may have several
+        names."""
         made_from: dict[Node, set[Node]] = defaultdict(set)
         for fact in self._found:
             if not fact.effect:
@@ -211,8 +211,7 @@ class Facts:
                 self._enter(source, child, scope, within, bodies)
 
     def _until_written(self, body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
-        """Returns a block's statements up to the last statement that writes the metric. Returns all statements if none
-        writes it."""
+        """Returns a block's statements up to the last one that writes the metric, or all statements if none does."""
         own = {line for path, line in self._written if path == self._path}
         writes = [i for i, each in enumerate(body) if not own.isdisjoint(lines_of(each))]
         return body[: writes[-1] + 1] if writes else body
@@ -359,8 +358,8 @@ class Facts:
                     add(back, frozenset({node}))
 
     def _holds(self, scope: _Scope, call: ast.Call) -> bool:
-        """Returns whether a call creates an object that refers to an argument of the enclosing function. An example is
-        an optimizer for a network that the function received."""
+        """Returns whether a call creates an object that refers to an argument of the enclosing function, such as an
+        optimizer for a network that the function received."""
         outer = self._holders | {(scope.id, name) for name in scope.parameters}
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         shared = any(not outer.isdisjoint(self._as_it_is(scope, each)) for each in given)
@@ -451,8 +450,8 @@ class Facts:
         return sorts(node) or not self._sorted.isdisjoint(self._as_it_is(scope, node))
 
     def _as_it_is(self, scope: _Scope, node: ast.AST) -> list[Node]:
-        """Returns the node for an expression that is only a variable, an attribute or an entry. Returns an empty list
-        for other expressions."""
+        """Returns the node for an expression that is just a variable, an attribute or an entry, and an empty list
+        otherwise."""
         name = last_name(node)
         return [self._variable(scope, name) if isinstance(node, ast.Name) else (".", name)] if name else []
 

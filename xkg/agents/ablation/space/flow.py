@@ -156,10 +156,10 @@ class Flow:
         """Returns the nodes from which the `first` nodes are computed, and the facts that connect these nodes. Includes
         a call only if its function contributes another node, or if the callee changes an object that other code
         references. In addition, the call's own statement must contribute, or the callee must write the metric or change
-        an object of this kind. Otherwise, one relevant call to a function would pull in all irrelevant calls to it. If
-        `values` is set, excludes conditions and effects on objects."""
+        such an object. Otherwise, one relevant call to a function would pull in all irrelevant calls to it. If `values`
+        is set, excludes conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
-        # Contains functions that contribute a value. A leading dot marks functions that change objects.
+        # Functions that contribute a value; a leading dot marks those that change objects.
         writing = self._callers(self._writing)
         active = {"", *writing, *(f".{each}" for each in writing)}
         lines = set(self._written)
@@ -202,8 +202,8 @@ class Flow:
         return seen, reached
 
     def _run_for(self, reached: Iterable[Fact]) -> Iterator[Lines]:
-        """Yields calls with unused results if their functions contribute to these facts, directly or through other
-        calls of this kind."""
+        """Yields calls with unused results if their functions contribute to these facts, directly or through other such
+        calls."""
         waiting = {fact.function for fact in reached if not fact.binds}
         found = set[str]()
         while waiting := waiting - found:

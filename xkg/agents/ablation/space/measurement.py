@@ -46,8 +46,7 @@ def _code(sources: Sequence[PythonSource]) -> set[str]:
 
 
 def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[str, Sequence[str]]:
-    """Returns the statements and functions that compute the metric, by `path::function`. Returns their text without
-    layout."""
+    """Returns the statements and functions that compute the metric, without layout, by `path::function`."""
     written, protected, shared = metric_code(sources, metric)
     found: dict[str, list[str]] = defaultdict(list)
     by_path = {source.path: source for source in sources}
@@ -300,7 +299,7 @@ def _binds(statement: ast.stmt) -> Set[str]:
 
 
 def _reported_names(node: ast.AST) -> set[str]:
-    """Returns the names whose values a node prints, stores or returns. The values may be unchanged or aggregated."""
+    """Returns the names whose values a node prints, stores or returns, either unchanged or aggregated."""
     found: set[str] = set()
     waiting: list[ast.AST] = [node]
     while waiting:

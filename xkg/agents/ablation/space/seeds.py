@@ -1,4 +1,4 @@
-"""Finds seeds in the code, its configuration or the command. Explains why some seeds cannot be varied.
+"""Finds seeds in the code, its configuration or the command, and explains why some cannot be varied.
 
 Runs with a fixed seed give the same result each time. Only runs with different seeds reveal how much the method depends
 on chance."""

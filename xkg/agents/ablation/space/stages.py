@@ -1,7 +1,6 @@
-"""Finds code that can be changed in place: stages of a method, and calls that have an alternative.
-
-Stages can be removed. A stage is a layer in a model, a call whose return value has the same form as its argument, or a
-statement that changes a shared object."""
+"""Finds code that can be changed in place: stages of a method, which can be removed, and calls that have an
+alternative. A stage is a layer in a model, a call whose return value has the same form as its argument, or a statement
+that changes a shared object."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -34,8 +33,8 @@ class Change(Value):
 
 
 class Site(Value):
-    """Code that can be ablated. `text` is the code, and `what` is a description of it. `step` is the callee or object
-    whose calls form one step of a method and are removed together."""
+    """Code that can be ablated. `text` is the code, and `what` describes it. `step` is the callee or object whose calls
+    form one step of a method and are removed together."""
 
     what: str
     text: str
@@ -150,7 +149,7 @@ def _names_of(source: PythonSource) -> Iterator[str]:
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
     """Returns a signature for comparison. A function's signature consists of its parameters, if there are several, and
-    the number of returned values. A class's signature consists of its methods with their signatures."""
+    the number of return values. A class's signature consists of its methods with their signatures."""
     if isinstance(node, ast.ClassDef):
         methods = sorted(f"{f.name}({_parameters(f)}){_returned(f)}" for f in node.body if isinstance(f, Function))
         return " ".join(methods) if any(not each.startswith("__init__") for each in methods) else ""
@@ -266,8 +265,8 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str, around: 
 
 
 def _else_set(source: PythonSource, statement: ast.stmt, target: str, around: Around) -> bool:
-    """Returns whether other code in the loop also changes a statement's target. In this case, the state still changes
-    without the statement. Returns true outside loops."""
+    """Returns whether other code in the loop also changes a statement's target, so that the state still changes without
+    the statement. Returns true outside loops."""
     others = [each for each in around.loop if each is not statement and isinstance(each, ast.Assign | ast.AugAssign)]
     return not around.loop or any(target in map(source.code, targets(each)) for each in others)
 
@@ -316,7 +315,7 @@ def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Ar
 
 def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
     """Yields sites for `shuffle(rows)`, and for calls to the repository's functions in a loop. Other code in the loop
-    must also change everything that the call changes. Otherwise, no method would remain without the call."""
+    must also change everything that the call changes, because otherwise no method would remain without the call."""
     name = last_name(call.func)
     if name == "shuffle" and name not in around.forms.own:
         yield _passed_over(source, statement, "the stage", source.code(call))

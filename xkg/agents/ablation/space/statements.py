@@ -99,7 +99,7 @@ def changed_by(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """Yields the nodes in a function, without the contents of nested functions and classes."""
+    """Yields the nodes in a function, excluding the contents of nested functions and classes."""
     waiting = list(ast.iter_child_nodes(function))
     while waiting:
         node = waiting.pop()
