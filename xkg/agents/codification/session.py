@@ -34,8 +34,8 @@ class AddedModules(Value):
 
 
 class Baseline(Value):
-    """The starter's own run: the metric, or the reason why it is missing, and the files that the run removed or
-    overwrote in its copy of the tree (None if unknown)."""
+    """The starter's own run: the metric, or why it is missing, and the files that the run removed or overwrote in its
+    copy (None if unknown)."""
 
     metric: float | None = None
     problem: str | None = None

@@ -90,9 +90,9 @@ def groupings(components: Sequence[Component]) -> Sequence[Component]:
 
 
 def _rested_on(component: Component, by_id: dict[str, Component], definitions: dict[str, str]) -> bool:
-    """Returns whether there is evidence that the method contains this component. The evidence may be the abstract, a
-    finding, code, lines, similar techniques in other papers, or the definition of a component that is neither above nor
-    below this one."""
+    """Returns whether there is evidence that the method contains this component. It may come from the abstract, a
+    finding, code, lines, similar techniques elsewhere, or the definition of a component neither above nor below this
+    one."""
     known = component.findings or component.users or component.place or component.level != "none"
     if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True

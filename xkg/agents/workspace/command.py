@@ -354,8 +354,8 @@ def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
 
 
 def _last_error(output: str) -> str:
-    """Returns the first line of the last Python error, without its notes and any output that follows, or the last line
-    of the output if there is no error."""
+    """Returns the first line of the last Python error, without notes or later output, or the output's last line if
+    there is no error."""
     kind, message = last_error(output[-_ENDS:])
     if kind.endswith("Error") or (kind and TRACEBACK in output):
         return f"{kind}: {message.partition(chr(10))[0]}".removesuffix(": ")

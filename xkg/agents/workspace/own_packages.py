@@ -34,9 +34,9 @@ def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
-    """Returns the metadata that an installation would write for `importlib.metadata` (path in the package folder →
-    text): the name and version of each project in `files` (path → content). The version is 0 if the project's file does
-    not specify one."""
+    """Returns the metadata that installing the projects in `files` (path → content) would write for
+    `importlib.metadata` (path in the package folder → text). It consists of their names and versions. The version is 0
+    if the project's file does not specify one."""
     found: dict[str, str] = {}
     projects = sorted((p for p in files if p.rpartition("/")[2] in _PROJECT_FILES), key=lambda p: (p.count("/"), p))
     for path in projects[:_MOST_PROJECTS]:

@@ -58,8 +58,8 @@ def read_related(
     all text files that git does not ignore, without following links. Skips large files and files that are not UTF-8
     text, and adds a note.
 
-    Raises `InputError` if a path does not exist, if a listed file is not text or exceeds 200 kB, or for more than 200
-    files or 2 MB in total."""
+    Raises `InputError` if a path does not exist, a listed file is not text or exceeds 200 kB, or all exceed 200 files
+    or 2 MB."""
     folder = next(each for each in _FOLDERS if each == _FOLDERS[-1] or not any(_is_below(p, each) for p in starter))
     of_starter: dict[str, None] = {}
     texts: dict[str, str] = {}

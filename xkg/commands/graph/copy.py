@@ -15,8 +15,8 @@ from xkg.value import Value
 
 
 class CopyResult(Value):
-    """The result of a copy: node counts by kind, the hash of all copied papers (equal for both stores), and the number
-    of other papers in the target."""
+    """The result of a copy: node counts by kind, the hash of all copied papers (equal in both stores), and the target's
+    other papers."""
 
     source: str
     target: str

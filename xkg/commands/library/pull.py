@@ -37,9 +37,9 @@ _LISTED = 20
 
 class PulledPapers(Value):
     """The result of a pull. The graph now shows the library's version of each paper in `papers`. `kept` has a line for
-    each version that was kept in a file, and `problems` a line with the reason for each paper that was not pulled.
-    `signer` is the fingerprint of the key that signed the library's head. `sample` describes the results of the sampled
-    code, which was run first."""
+    each version that was kept in a file, and `problems` explains for each missing paper why it was not pulled. `signer`
+    is the fingerprint of the key that signed the library's head. `sample` describes the results of the sampled code,
+    which was run first."""
 
     place: str
     papers: tuple[str, ...] = ()

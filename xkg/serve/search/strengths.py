@@ -1,5 +1,5 @@
-"""Computes each technique's strength for a query and its parts from the scores of both searches, late interaction, and
-the strength of other techniques from the same paper.
+"""Computes each technique's strength for a query and its parts, from both searches, late interaction, and other
+techniques in the same paper.
 
 Fuses scores rather than ranks, because the difference between two scores is informative. See Bruch, Gai and Ingber, "An
 Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023."""

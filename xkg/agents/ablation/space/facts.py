@@ -359,7 +359,7 @@ class Facts:
 
     def _holds(self, scope: _Scope, call: ast.Call) -> bool:
         """Returns whether a call creates an object that refers to an argument of the enclosing function, such as an
-        optimizer for a network that the function received."""
+        optimizer for a network."""
         outer = self._holders | {(scope.id, name) for name in scope.parameters}
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         shared = any(not outer.isdisjoint(self._as_it_is(scope, each)) for each in given)

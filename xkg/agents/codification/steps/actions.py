@@ -67,8 +67,8 @@ class Actions:
         }
 
     def objection(self, step: Step) -> str | None:
-        """Returns a message that tells the model why a step cannot be taken (an input is missing, or its edits do not
-        apply), or None if it can."""
+        """Tells the model why a step cannot be taken (an input is missing, or its edits do not apply). Returns None if
+        it can."""
         if missing := [name for name in _NEEDED.get(step.action, ()) if getattr(step.action_input, name) in (None, "")]:
             return f"{step.action} needs {' and '.join(missing)} in action_input"
         try:
