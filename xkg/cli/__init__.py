@@ -1,3 +1,4 @@
-"""Implements the command line. Each command parses arguments, calls one function of `commands`, and prints its result.
+"""Implements the command line. Each command parses arguments, calls one function from `commands`, and prints its
+result.
 
 May import: everything. No other package imports this one."""

@@ -1,5 +1,4 @@
-"""Implements `xkg ablate`, which measures which parts of a method matter by experimenting with the method's
-repository."""
+"""Implements `xkg ablate`, which uses a method's repository to measure which of its parts matter."""
 
 import sys
 from collections.abc import Sequence
@@ -49,7 +48,7 @@ def ablate(
 ) -> "AblateResult":
     """Reproduce an experiment, then measure how much each component matters.
 
-    Every run takes place in the sandbox, on a copy of the repository, with no network access. The --setup command is
+    Every run happens in the sandbox, on a copy of the repository, without network access. The --setup command is
     executed before each run. With --allow-host, it is executed only once and can reach the hosts you list. To resume an
     interrupted run, repeat the command. Without a model, --metric is required, and candidates are derived only from the
     code. If --run is missing, xkg suggests commands from the README and scripts. A model (--llm, or llm.model in the
@@ -116,7 +115,7 @@ def apply(
 
 
 def _chosen(commands: Sequence[str], yes: bool) -> str:
-    """Returns the first command if the user agrees. Raises `InputError` if the user does not agree."""
+    """Returns the first command if the user agrees. Raises `InputError` otherwise."""
     if not commands:
         raise InputError(
             "no command was given, and no command in the README or scripts runs a file in the repository; pass a "

@@ -1,5 +1,5 @@
-"""Implements `xkg key`, `xkg trust` and `xkg token`. These commands manage your signing key, the keys that you trust,
-and tokens for the HTTP server."""
+"""Implements `xkg key`, `xkg trust` and `xkg token`, which manage your signing key, the keys that you trust, and tokens
+for the HTTP server."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -87,7 +87,7 @@ def create(
         str | None, typer.Option(help="Time to live, such as 12h, 90d or 4w (default: unlimited).")
     ] = None,
 ) -> None:
-    """Print a new token. The token is shown only once: the graph's folder stores only its hash."""
+    """Print a new token. The token is shown only once, because the graph's folder stores only its hash."""
     from xkg.serve.http.tokens import Tokens, lifetime, scopes_of
 
     until = None if expires is None else lifetime(expires)

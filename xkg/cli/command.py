@@ -1,4 +1,4 @@
-"""Turns a function into a command. Adds its options, loads the settings or opens the graph, and prints its result.
+"""Turns a function into a command: adds its options, loads the settings or opens the graph, and prints its result.
 
     @command(llm="Language model (default: llm.model, or o4-mini).")
     def concepts(settings: "Settings") -> "LinkResult":
@@ -30,7 +30,7 @@ PACKAGES: Mapping[str, str] = {
     "packages": "Additional package to install, e.g. h5py or 'numpy<2' (repeatable).",
     "cpu": "Run CUDA code on the CPU.",
 }
-"""Defines options for commands that run code."""
+"""Options for commands that run code."""
 
 _SETTINGS: Mapping[str, tuple[str, str, Any]] = {
     "llm": ("llm.model", "--llm", str),
@@ -42,7 +42,7 @@ _SETTINGS: Mapping[str, tuple[str, str, Any]] = {
     "allow_agents": ("serve.agents.allowed", "--allow-agents", bool),
     "allow_run": ("serve.run.allowed", "--allow-run", bool),
 }
-"""Maps each option to the setting that it overrides, the option's name and its type."""
+"""Maps each option to the setting that it overrides, its name and its type."""
 
 
 def command(*, common: Collection[str] = (), **settings: str) -> Callable[[Callable[..., Any]], Callable[..., None]]:
@@ -83,8 +83,8 @@ def command(*, common: Collection[str] = (), **settings: str) -> Callable[[Calla
 
 
 def settings_of(context: typer.Context, options: Mapping[str, Any]) -> "Settings":
-    """Returns the effective settings. The options override all other sources. Raises `ConfigError` if a setting is
-    invalid."""
+    """Returns the effective settings, in which the options override all other sources. Raises `ConfigError` if a
+    setting is invalid."""
     from xkg.config import load
 
     sections: dict[str, Any] = {"serve": {"graphs": context.obj["more"]}} if context.obj["more"] else {}

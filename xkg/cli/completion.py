@@ -1,4 +1,4 @@
-"""Completes ids in the graph that the command line refers to. If an error occurs, offers only the ids found so far."""
+"""Completes ids from the graph selected on the command line. If an error occurs, offers only the ids found so far."""
 
 import os
 import shlex

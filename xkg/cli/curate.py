@@ -38,7 +38,7 @@ def curate(
     progress: ProgressForm = "text",
     as_json: Json = False,
 ) -> None:
-    """Find related papers and repositories that are worth building with a paper, and explain the choice.
+    """Find related papers and repositories worth building alongside a paper, and explain the choice.
 
     Queries arXiv, OpenAlex and GitHub. Builds nothing unless --build is given. Exits with 3 if nothing was found and a
     source was unreachable, or if some papers failed."""
@@ -71,7 +71,7 @@ def curate(
 def with_curated(
     settings: "Settings", listed: "PaperList", blacklist: Path | None
 ) -> "tuple[PaperList, tuple[str, ...]]":
-    """Curates each listed paper. Returns the list with the papers found added to it, and one line for each paper that
+    """Curates each listed paper. Returns the list extended with the papers found, and one line for each paper that
     could not be curated. Prints the tables on stderr."""
     from xkg.commands import curate
     from xkg.commands.batch.paper_list import paper_list
@@ -96,7 +96,7 @@ def with_curated(
 
 
 def table(curated: "CuratedSet") -> str:
-    """Renders a curated set as text. Lists the chosen papers and then the dropped papers, each with reasons."""
+    """Renders a curated set as text: the chosen papers, then the dropped ones, each with reasons."""
     by = f"with {curated.by}" if curated.by else "without a language model, by citations and vectors"
     lines = [f"{curated.title or curated.target} ({curated.target}), curated {by}", ""]
     lines += [f"technique  {each.name}" + (f"  ({each.why})" if each.why else "") for each in curated.techniques]
@@ -140,7 +140,7 @@ def check_blacklist(
         list[Path] | None, typer.Option(help="File that contains answers, such as an agent's log (repeatable).")
     ] = None,
 ) -> "AuditResult":
-    """Check that a graph and logs of answers contain nothing from a blacklist, and fail if they do.
+    """Check that a graph and answer logs contain nothing from a blacklist, and fail if they do.
 
     Fetches the blacklisted repositories to compare them with the graph's repositories."""
     from xkg.commands.graph.audit import audit

@@ -1,4 +1,4 @@
-"""Translates former names of commands. Former names work until the next release, and print a note."""
+"""Translates former command names, which work until the next release but print a note."""
 
 import typer
 
@@ -13,8 +13,8 @@ _NOW = {
 
 
 def renamed(words: list[str]) -> list[str]:
-    """Returns the words of a command line, which start with the command. Replaces a former name with the current
-    name."""
+    """Returns the words of a command line, which begins with a command. A former name is replaced with the current
+    one."""
     if not words or words[0] not in _NOW:
         return words
     former, *rest = words

@@ -1,8 +1,8 @@
-"""Defines the `xkg` command. The help lists the subcommands in the order in which this module lists them. Exit codes: 0
-done, 1 failed, 2 usage error, 3 some papers in a list failed.
+"""Defines the `xkg` command. The help lists subcommands in the order of this module. Exit codes: 0 done, 1 failed, 2
+usage error, 3 some papers in a list failed.
 
-Commands are short. Each parses arguments, calls one function and prints the result. The modules next to this one define
-the commands."""
+The commands, defined in the neighbouring modules, are short: each parses arguments, calls one function and prints the
+result."""
 
 import inspect
 import io
@@ -28,7 +28,7 @@ _TOO_MUCH = re.compile(r"Got unexpected extra argument\S* \((.*)\)$")
 _NO_COMMAND = re.compile(r"No such command '([^']*)'")
 _NO_NUMBER = re.compile(r"Input should be a valid integer, unable to parse string as an integer")
 _MEANT_AS = {"implement": "--method", "ablate": "--paper"}
-"""Lists options whose values users often pass without the option's name."""
+"""Options whose values users often pass without the option's name."""
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -56,7 +56,7 @@ for panel, groups in _GROUPS.items():
 
 
 def _flow_help(of: typer.Typer) -> None:
-    """Joins each paragraph in the commands' help into one line. Typer then wraps the line to the terminal's width."""
+    """Joins each paragraph in the commands' help into one line, which Typer then wraps to the terminal's width."""
     commands: list[typer.models.CommandInfo | typer.models.TyperInfo] = [*of.registered_commands]
     if of is not app and of.registered_callback is not None:
         commands.append(of.registered_callback)
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(str(error), error.exit_code, words)
     except typer.TyperException as error:
         _fail(_usage(error), error.exit_code, words)
-    except Exception as error:  # prints only one line even for a bug in xkg
+    except Exception as error:  # print only one line, even for a bug in xkg
         line = " ".join(f"{type(error).__name__}: {error}".split())
         _fail(f"this is a bug in xkg ({line}); run again with -v, and report the traceback", 1, words)
     if code == INTERRUPTED:
@@ -159,7 +159,7 @@ def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
 def _usage(error: typer.TyperException) -> str:
     message = " ".join(error.format_message().split()).rstrip(".").replace(": Value error, ", ": ")
     message = _NO_NUMBER.sub("give a whole number", message)
-    if len(message) > _LONGEST_USAGE:  # the message repeats the arguments, which are long if a shell expanded a glob
+    if len(message) > _LONGEST_USAGE:  # the message repeats the arguments, which are long if the shell expanded a glob
         message = f"{message[:_LONGEST_USAGE]}…"
     context: typer.Context | None = getattr(error, "ctx", None)
     if context is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xkg.serve.service import Service
 
 LevelName = Literal["claimed", "parsed", "imported", "executed", "tested", "faithful"]
-"""Repeats the levels in `xkg.model.Level` that code can have, because importing that module takes 0.1 s."""
+"""A copy of the levels in `xkg.model.Level` that code can have, because importing that module takes 0.1 s."""
 
 InPapers = Annotated[
     list[str] | None,

@@ -1,5 +1,5 @@
-"""Implements the commands for stored graphs. These commands import, export, push, pull, compare and remove papers. They
-also manage indexes, generations and the shared store."""
+"""Implements the commands for stored graphs, which import, export, push, pull, compare and remove papers, and manage
+indexes, generations and the shared store."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -93,7 +93,7 @@ def push(
     ] = False,
     blacklist: Excluded = None,
 ) -> "PushedPapers":
-    """Add papers from the graph to a library, so that others can pull these papers.
+    """Add papers from the graph to a library, so that others can pull them.
 
     A library is a set of static files that any web server can serve. Papers whose code has an unknown licence are not
     pushed; if there are any, the exit code is 1."""

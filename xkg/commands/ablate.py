@@ -47,8 +47,8 @@ REPORT = "report.md"
 
 
 class ComponentResult(Value):
-    """Describes the result for one component. `change`, `low` and `high` are relative to the baseline, or None if
-    unknown. `interval` contains the same values as text."""
+    """The result for one component. `change`, `low` and `high` are relative to the baseline, or None if unknown.
+    `interval` contains the same values as text."""
 
     name: str
     technique: str | None
@@ -66,10 +66,10 @@ class ComponentResult(Value):
 
 
 class AblateResult(Value):
-    """Describes a finished run. `run` is its folder, `candidates` is the number of candidates tried, and `failures`
-    counts failures by cause. `stored` is the number of ablations added to the graph. `unmeasured` says why no component
-    was measured, or is empty. `model_calls` counts the calls in the whole run, and `dollars` is their cost, or None if
-    a price is unknown."""
+    """A finished run. `run` is its folder, `candidates` is the number of candidates tried, and `failures` counts
+    failures by cause. `stored` is the number of ablations added to the graph. `unmeasured` says why no component was
+    measured, or is empty. `model_calls` counts the calls in the whole run, and `dollars` is their cost, or None if a
+    price is unknown."""
 
     run: str
     verdict: str
@@ -107,13 +107,13 @@ def ablate(
     notify: Callable[[str], None] = lambda _: None,
     engine: Engine | None = None,
 ) -> AblateResult:
-    """Runs a task in `folder`, or resumes an interrupted run there. The default is a folder inside the graph's folder
-    that is named after the task. If `engine` is not None, the code runs on the engine's machines, up to `engine.jobs`
-    runs at a time.
+    """Runs a task in `folder`, or resumes an interrupted run there. The default is a subfolder of the graph's folder,
+    named after the task. If `engine` is not None, the code runs on the engine's machines, up to `engine.jobs` runs at a
+    time.
 
     Raises `BaselineError`, `InputError`, `UnknownIdError` and `SandboxUnavailableError`. Raises `StoreBusyError` if
-    another process is working on the same run, and `LanguageModelError` if a model that is needed to plan or repair
-    fails."""
+    another process is working on the same run, and `LanguageModelError` if a model fails that is needed for planning or
+    repairs."""
 
     def installing(event: Installing) -> None:
         if not event.done_mb:
@@ -247,7 +247,7 @@ def _workspace_of(settings: Settings, run: str, candidate: str) -> Workspace:
 
 
 def run_name(task: Task) -> str:
-    """Returns the name of a task's run. Equal tasks have the same name, which lets a stopped run resume."""
+    """Returns the name of a task's run. Equal tasks have the same name, so that a stopped run can be resumed."""
     digest = hashlib.sha256(task.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
     name = slug(Path(task.repo.rstrip("/")).name or "run")[:40]
     return f"{name}-{digest[:8]}"
@@ -317,8 +317,7 @@ def result_of(folder: Path, campaign: Campaign, stored: int) -> AblateResult:
 
 
 def _require_paper(settings: Settings, task: Task) -> None:
-    """Raises an error if the paper is unknown. The check happens before the baseline runs, because the baseline may
-    take hours."""
+    """Raises an error if the paper is unknown, before the baseline runs, which may take hours."""
     if task.paper is not None:
         with open_service(settings) as service:
             paper_with_techniques(service, task.paper)

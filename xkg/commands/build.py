@@ -76,7 +76,7 @@ class BuildPlan(Value):
 Published = TypeVar("Published")
 
 AUTO = "auto"
-"""Tells a build to find the paper's own repository, as a curation does. This is a value of `--repo`."""
+"""The value of `--repo` that tells a build to find the paper's own repository, as a curation does."""
 
 _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 
@@ -116,9 +116,9 @@ class Builder(AbstractContextManager["Builder"]):
         clock: Clock = CLOCK,
     ) -> None:
         """`notify` receives stages, their progress, and calls to the language model. If `roots` is not None, a
-        repository folder and everything that its `.git` refers to must be inside one of the `roots`. Refuses
+        repository folder and everything that its `.git` refers to must be inside one of the `roots`. Rejects
         repositories in `blacklist`. If `first` is set and several papers have the given title, uses the best match.
-        `graph` and `model` default to the configured graph and model. Opens no model if none is configured. Raises
+        `graph` and `model` default to the configured graph and model. No model is opened if none is configured. Raises
         `ModelUnavailableError` if the model needs a key that is not set, and `StoreError` if the graph cannot be
         written."""
         from xkg.build.context import BuildContext
@@ -132,7 +132,7 @@ class Builder(AbstractContextManager["Builder"]):
         share_pace(settings)
         with ExitStack() as opened:
             parsers = opened.enter_context(Parsers())
-            parsers.start()  # imports modules while the sandbox is tested and the model is loading
+            parsers.start()  # import modules while the sandbox is being tested and the model is loading
             runner = runner_in_force(settings)
             environments = UvEnvironments(settings.environment, runner, notify) if runner else None
             sources = paper_sources(settings, parsers, first=first, clock=clock)
@@ -183,7 +183,7 @@ class Builder(AbstractContextManager["Builder"]):
             try:
                 return once()
             except OtherFormError:
-                return once()  # builds from cached stages, under the other form's id
+                return once()  # build from cached stages, under the other form's id
         except SamePaperError as same:
             return self._graph.stored(same.paper, str(same))
 
@@ -246,7 +246,7 @@ def build(
     clock: Clock = CLOCK,
 ) -> BuildResult:
     """Builds one paper with `Builder` and publishes it. Raises the same errors as `Builder`. Raises `InputError` before
-    it starts if a file or folder is missing."""
+    the build starts if a file or folder is missing."""
     require_inputs(paper, repository)
     with Builder(settings, notify, roots, blacklist, first=first, clock=clock) as builder:
         return builder.build(paper, repository, paper_id, publish=OwnGraph(settings).publish)

@@ -1,5 +1,5 @@
-"""Claims a paper for a build. A claim consists of the id under which to build the paper, and a lease that keeps others
-from building it at the same time."""
+"""Claims a paper for a build. A claim consists of the id under which to build the paper, and a lease that keeps other
+machines from building it at the same time."""
 
 import os
 import re
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from xkg.build.paper.document import Document
 
 _ALIKE = 0.5
-"""Sets the minimum fraction of the shorter author list that two forms of a paper must have in common."""
+"""The minimum fraction of the shorter author list that two forms of a paper must have in common."""
 
 
 _TELLING = 20
-"""Sets the minimum number of letters in a distinctive title. Shorter titles ("Deep Learning") may belong to several
+"""The minimum number of letters in a distinctive title. Shorter titles ("Deep Learning") may belong to several
 works."""
 
 
 class SamePaperError(InputError):
-    """Reports that the graph already contains another form of the paper, from a better source. `paper` is that form's
+    """Raised if the graph already contains another form of the paper, from a better source. `paper` is that form's
     id."""
 
     def __init__(self, paper: str, message: str) -> None:
@@ -40,14 +40,14 @@ class SamePaperError(InputError):
 
 
 class OtherFormError(XkgError):
-    """Reports that another form of the paper was published during its build. The paper must be rebuilt under that
-    form's id."""
+    """Raised if another form of the paper was published during its build. The paper must be rebuilt under that form's
+    id."""
 
 
 class Claims(AbstractContextManager["Claims"]):
-    """Represents one build's claim, which ends when the context manager exits. `GraphStore.publish` needs `fences` and
-    `since`, the graph's counter when its papers were compared. `notes` are shown to the user. An unreachable store
-    causes no error, and the paper then waits in the outbox."""
+    """One build's claim, which ends when the context manager exits. `GraphStore.publish` needs `fences` and `since`,
+    the graph's counter when its papers were compared. `notes` are shown to the user. An unreachable store causes no
+    error; the paper then waits in the outbox."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -93,7 +93,7 @@ class Claims(AbstractContextManager["Claims"]):
 
 
 class Form(Protocol):
-    """Represents a form of a paper: a document, or a paper in a graph. `arxiv_version` is None for a file."""
+    """A form of a paper: a document, or a paper in a graph. `arxiv_version` is None for a file."""
 
     @property
     def title(self) -> str: ...
@@ -107,8 +107,8 @@ class Form(Protocol):
 
 def known_as(snapshot: Snapshot, form: Form, identity: str) -> str:
     """Returns the id of another form of the paper in the graph, or `identity` if there is none. Raises the same errors
-    as `known_among`. Also raises `InputError` if `identity` comes from the title, but belongs to a paper by other
-    authors in the graph."""
+    as `known_among`. Also raises `InputError` if `identity` comes from the title but belongs to a paper in the graph by
+    other authors."""
     issued = identity.replace("arxiv:", "doi:10.48550/arxiv.", 1)  # an older graph may use arXiv's DOI as the id
     for known in (identity, issued):
         if snapshot.headings([known]):
@@ -133,8 +133,8 @@ def _stored(snapshot: Snapshot, paper: str) -> Paper | None:
 
 
 def _replaces_other_text(snapshot: Snapshot, document: "Document", identity: str) -> bool:
-    """Returns whether `identity` comes from the title, but belongs to a different text in the graph. Compares the
-    abstracts of the texts, or their contents if there are no abstracts."""
+    """Returns whether `identity` comes from the title but belongs to a different text in the graph. Compares abstracts,
+    or contents if there are no abstracts."""
     in_graph = identity.startswith("title:") and snapshot.headings([identity])
     stored = _stored(snapshot, identity) if in_graph else None
     if stored is None:
@@ -188,6 +188,6 @@ def builder_name() -> str:
 
 
 def _surnames(authors: Sequence[str]) -> set[str]:
-    """Returns the authors' last names in lower case, for example from `Ada Writer` or `Writer, Ada`."""
+    """Returns the authors' last names in lower case, from forms such as `Ada Writer` or `Writer, Ada`."""
     names = (author.partition(",")[0] if "," in author else author for author in authors)
     return {words[-1].casefold() for name in names if (words := re.findall(r"[^\W\d_]{2,}", name))}

@@ -1,4 +1,4 @@
-"""Implements `xkg curate`, which finds the papers and repositories that are worth building with a target."""
+"""Implements `xkg curate`, which finds the papers and repositories worth building alongside a target."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -90,8 +90,7 @@ def curate(
 
 
 def _store(curated: "CuratedSet", folder: Path, notify: "Callable[[str], None]") -> None:
-    """Stores the reasons why papers were chosen or dropped in `folder`. The reasons are stored even if a build fails
-    later."""
+    """Stores the reasons why papers were chosen or dropped in `folder`, so that they survive a later build failure."""
     from xkg.build.stage_cache import folder_name
     from xkg.text.unicode import encodable
 

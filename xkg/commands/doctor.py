@@ -1,4 +1,4 @@
-"""Implements `xkg doctor`, which checks which parts are installed and reachable. Explains which features need the
+"""Implements `xkg doctor`, which checks which parts are installed and reachable, and explains which features need the
 missing parts."""
 
 import importlib.metadata
@@ -18,8 +18,8 @@ from xkg.web.require_web import missing_packages
 
 
 class Check(Value):
-    """Describes the outcome of a check. The outcome includes the part that was found, the features that need this part,
-    and the remedy. A missing `optional` part is not an error."""
+    """The outcome of a check, with the part that was found, the features that need it, and the remedy. A missing
+    `optional` part is not an error."""
 
     name: str
     ok: bool
@@ -35,7 +35,7 @@ class Check(Value):
 
 
 class Report(Value):
-    """Contains all checks, in the order in which a build needs the parts."""
+    """All checks, in the order in which a build needs the parts."""
 
     findings: tuple[Check, ...]
 
@@ -83,7 +83,7 @@ def _programs() -> Iterator[Check]:
 
 
 def _embedding(settings: Settings) -> Check:
-    """Loads the configured model, or contacts its server."""
+    """Loads the configured embedding model, or contacts its server."""
     from xkg.embeddings.base import MINILM
     from xkg.embeddings.factory import make_embedder
     from xkg.embeddings.onnx_weights import in_hub_cache
@@ -122,7 +122,7 @@ def _sentence_transformers() -> Check:
 
 
 def _language_model(settings: Settings) -> Check:
-    """Checks whether a model and a key are configured. Makes no calls, because calls cost money."""
+    """Checks whether a model and a key are configured, but makes no calls, because calls cost money."""
     from xkg.llm.credentials import access
     from xkg.llm.endpoints import uses_server
 
@@ -145,7 +145,7 @@ def _language_model(settings: Settings) -> Check:
 
 
 def _agent_programs() -> Iterator[Check]:
-    """Checks the agent programs that can serve as the language model. Queries only their login status."""
+    """Checks the agent programs that can serve as the language model. Only queries their login status."""
     from xkg.llm.programs.known import PROGRAMS, is_logged_in, path_of
 
     for program in PROGRAMS.values():

@@ -1,4 +1,4 @@
-"""Creates a command's engine. The engine is either this machine's processes or a Ray cluster."""
+"""Creates a command's engine, which is either a pool of local processes or a Ray cluster."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ MOST_PROCESSES = 64
 
 
 class EngineFields(TypedDict, total=False):
-    """Defines where to run the work, and how much to run in parallel."""
+    """Where to run the work, and how much of it in parallel."""
 
     jobs: Annotated[
         int, Option("Number of papers or runs at a time (default: 1; with --engine ray, as many as the nodes allow).")
@@ -29,7 +29,7 @@ class EngineFields(TypedDict, total=False):
 @contextmanager
 def engine_of(where: EngineFields) -> "Iterator[Engine]":
     """Opens an engine with this number of `jobs`. The default is one job on this machine, or as many jobs as a cluster
-    allows. Raises `ConfigError` if there is an address but no cluster. Also raises the errors of `RayEngine`."""
+    allows. Raises `ConfigError` if an address is set without a cluster. Also raises the errors of `RayEngine`."""
     address, jobs, allow_public = where.get("address"), where.get("jobs"), where.get("allow_public", False)
     if jobs is not None and jobs < 1:
         raise ConfigError(f"--jobs {jobs}: must be 1 or more")

@@ -1,4 +1,4 @@
-"""Implements `xkg implement`. Lets an agent implement a method in starter code, and delivers the result to the user."""
+"""Implements `xkg implement`. Has an agent implement a method in starter code, and delivers the result to the user."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -18,8 +18,7 @@ from xkg.value import Value
 
 
 class Applied(Value):
-    """States where the result of a run was written. The result is in a branch, with its last commit, or in a patch
-    file."""
+    """Where the result of a run was written: a branch, with its last commit, or a patch file."""
 
     run: str
     branch: str | None = None
@@ -90,8 +89,8 @@ def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str
 
 
 def find_run(settings: Settings, run: str) -> Path:
-    """Finds the folder of a run by its name, a prefix of the name, or its path. Raises `InputError` if there is not
-    exactly one match. The message lists the existing runs."""
+    """Finds the folder of a run by its name, a prefix of the name, or its path. Raises `InputError`, which lists the
+    existing runs, if there is not exactly one match."""
     runs = settings.kg / start.RUNS
     if os.sep in run and (Path(run) / "workspace.json").is_file():
         return Path(run)

@@ -14,9 +14,9 @@ from xkg.web.require_web import require_extra
 def explore(
     settings: Settings, address: str, *, browser: bool, notify: Callable[[str], None], warn: Callable[[str], None]
 ) -> None:
-    """Serves a graph's pages at `address` until interrupted, and opens them in a browser. `notify` receives the pages'
-    address. Calls `warn` if the graph is empty. Raises `ConfigError` if the `web` extra is not installed, and the same
-    errors as `serve_http`."""
+    """Serves a graph's pages at `address` until interrupted, and opens them in a browser. `notify` receives the URL.
+    Calls `warn` if the graph is empty. Raises `ConfigError` if the `web` extra is not installed, and the same errors as
+    `serve_http`."""
     from xkg.commands.serve import http_app
     from xkg.serve.http.run import serve_http
 
@@ -30,7 +30,7 @@ def explore(
         pages = f"{parts.scheme}://{parts.netloc}/"
         notify(pages)
         if browser:
-            webbrowser.open(pages)  # the socket already listens, and the browser waits for the first answer
+            webbrowser.open(pages)  # the socket is already listening, and the browser waits for the first response
 
     serve_http(settings, address, http_app, level="warning", bound=bound)
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:  # functions import heavy modules when they need them
 
 
 class BuildResult(Value):
-    """Describes the result of a build. `generation` is the generation that contains the paper. `published` is False if
-    the graph already contained the paper, or if this build `stopped` early and did not replace an earlier complete
-    build. `levels` counts code nodes by level, and `hidden` counts techniques by the reason why they are hidden.
-    `incomplete` lists the reasons why `state` is `partial` instead of `complete`, one per line. `stopped` says where
-    and why the build ended early. `cost_usd` is the cost of all builds of this paper."""
+    """The result of a build. `generation` is the generation that contains the paper. `published` is False if the graph
+    already contained the paper, or if this build `stopped` early and did not replace an earlier complete build.
+    `levels` counts code nodes by level, and `hidden` counts hidden techniques by reason. `incomplete` lists the reasons
+    why `state` is `partial` instead of `complete`, one per line. `stopped` says where and why the build ended early.
+    `cost_usd` is the cost of all builds of this paper."""
 
     paper: str
     title: str
@@ -46,7 +46,7 @@ class BuildResult(Value):
 
     @property
     def unfinished(self) -> str:
-        """Returns the remedy for a partial build in one line, or '' if the build is complete."""
+        """Returns a one-line remedy for a partial build, or '' if the build is complete."""
         if self.stopped:
             return f"{self.stopped}; run the same command again to continue"
         failed = len(self.incomplete)
@@ -74,10 +74,10 @@ _RECORDED = ("is_official", "stars", "archived", "default_branch")
 
 @dataclass(frozen=True)
 class Unpublished:
-    """Contains a built paper that is not published yet. `fences` are the fencing tokens of the paper's lease. If
-    `keep_proven` is set, stored code stays if the new code has a lower level (see `xkg.build.proven_code`). `chosen` is
-    set if the user chose the paper's id. `since` comes from `Claims`. `size` is the paper's pickled size in bytes, or 0
-    if unknown. `embedded` contains texts that were embedded on another machine, for this machine's cache."""
+    """A built paper that is not published yet. `fences` are the fencing tokens of the paper's lease. If `keep_proven`
+    is set, stored code stays if the new code has a lower level (see `xkg.build.proven_code`). `chosen` is set if the
+    user chose the paper's id. `since` comes from `Claims`. `size` is the paper's pickled size in bytes, or 0 if
+    unknown. `embedded` contains the texts that were embedded on another machine, for this machine's cache."""
 
     built: "Built"
     fences: Mapping[str, int] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Unpublished:
 
 
 class BuildGraph(Protocol):
-    """Defines the operations that a build needs from its graph, which may be on another machine."""
+    """The operations that a build needs from its graph, which may be on another machine."""
 
     def require_writable(self) -> None: ...
 
@@ -105,7 +105,7 @@ class BuildGraph(Protocol):
 
 
 class OwnGraph:
-    """Represents the configured graph, opened on this machine."""
+    """The configured graph, opened on this machine."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -152,7 +152,7 @@ def publish_together(
 ) -> "list[BuildResult | Exception]":
     """Publishes papers with unique ids in one step, as `OwnGraph.publish` does. Returns each paper's result or error.
     The error is `OtherFormError` if another form of the paper has been published since the claim. If one paper fails,
-    still publishes the others."""
+    the others are still published."""
     from xkg.commands.claims import SamePaperError
 
     outcomes: list[BuildResult | Exception | None] = [None] * len(papers)
@@ -243,7 +243,7 @@ def _prepared(store: GraphStore, settings: Settings, paper: Unpublished) -> "Bui
 
 
 def _with_known_records(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
-    """Keeps earlier records of repositories that have not been queried again."""
+    """Keeps earlier records of repositories that were not queried again."""
     known = {each.name: each for each in stored.repositories if each.is_official}
     repositories = tuple(
         each

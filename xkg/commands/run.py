@@ -51,8 +51,8 @@ def read_script(place: str) -> tuple[str, str]:
 
 
 def store(files: tuple[RunFile, ...], folder: Path) -> tuple[list[str], list[str]]:
-    """Writes files below a folder. Creates the folder if it is missing. Returns the names of the written files, and the
-    reasons why other files were not written. Does not replace existing files or follow links."""
+    """Writes files under a folder, which is created if missing, without replacing existing files or following links.
+    Returns the names of the written files, and the reasons why others were not written."""
     written, refused = [], []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def store(files: tuple[RunFile, ...], folder: Path) -> tuple[list[str], list[str
 
 
 def _write(top: int, path: PurePosixPath, content: bytes) -> None:
-    """Creates a new file below the folder `top`. Never follows links."""
+    """Creates a new file under the folder `top`. Never follows links."""
     at = os.dup(top)
     try:
         for part in path.parts[:-1]:

@@ -107,7 +107,7 @@ def end_with_process(jobs: "Jobs") -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def on_signal(number: int, _frame: object) -> None:
-        # Do nothing else here. The interrupted code may hold a lock for which closing would wait.
+        # Do nothing else here, because the interrupted code may hold a lock that closing would wait for.
         signal.signal(number, signal.SIG_DFL)
         os.write(signalled, b".")
 

@@ -27,17 +27,17 @@ from xkg.text.plural import plural
 from xkg.value import Value
 
 _AT_ONCE = 100
-"""Sets the number of papers per request to arXiv."""
+"""The number of papers per request to arXiv."""
 
 State = Literal["current", "newer", "updated", "by hand", "not followed", "failed"]
 
 
 class UpdatedPaper(Value):
-    """Describes one checked paper. `state` is `current`, `updated`, `failed`, `newer`, `by hand` or `not followed`.
-    `newer` means that there is a new version or commit, but building was not requested. `by hand` means that there is a
-    new version or commit, but the build needs other files that only the user has. `not followed` means that the paper
-    came only from files, for which no newer version can be looked up. `news` lists new versions and commits, one per
-    line. `reason` says why the paper was not built. `change` is the difference between the old and the new paper."""
+    """One checked paper. `state` is `current`, `updated`, `failed`, `newer`, `by hand` or `not followed`. `newer` means
+    that there is a new version or commit, but building was not requested. `by hand` means that there is a new version
+    or commit, but the build needs other files that only the user has. `not followed` means that the paper came only
+    from files, so newer versions cannot be looked up. `news` lists new versions and commits, one per line. `reason`
+    says why the paper was not built. `change` is the difference between the old and the new paper."""
 
     paper: str
     title: str
@@ -49,7 +49,7 @@ class UpdatedPaper(Value):
 
 
 class UpdateResult(Value):
-    """Contains the checked papers. `generation` is the generation with the result."""
+    """The checked papers. `generation` is the resulting generation."""
 
     papers: tuple[UpdatedPaper, ...]
     generation: int
@@ -81,7 +81,7 @@ class UpdateResult(Value):
 
 
 Display = Callable[[int], AbstractContextManager[Callable[[Event], None]]]
-"""Shows the progress of this number of builds."""
+"""Shows the progress of the given number of builds."""
 
 
 def update(
@@ -98,8 +98,9 @@ def update(
     newer commit on the branch that was built. If `check` is set, only reports these papers. Builds `engine.jobs` papers
     at a time (by default one), and publishes them as `build_side_by_side` does. Keeps proven code until the new code is
     proven to the same level. If a library from which papers have been pulled contains the new version or commit, pulls
-    the paper instead of building it. If one paper fails, still updates the others. Raises `UnknownIdError` if a paper
-    is unknown, `StoreError` if the graph cannot be read or written, and the same errors as `build_side_by_side`."""
+    the paper instead of building it. If one paper fails, the others are still updated. Raises `UnknownIdError` if a
+    paper is unknown, `StoreError` if the graph cannot be read or written, and the same errors as
+    `build_side_by_side`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     with open_store(settings) as store, store.snapshot() as snapshot:
         bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
@@ -142,7 +143,7 @@ def update(
 
 
 class _Found(NamedTuple):
-    """Contains new versions and commits of a paper, and the paper and repository from which to rebuild it."""
+    """New versions and commits of a paper, and the paper and repository from which to rebuild it."""
 
     bundle: PaperBundle
     state: State

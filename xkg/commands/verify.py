@@ -1,4 +1,4 @@
-"""Implements `xkg verify`, which runs a graph's code nodes again and publishes their current levels."""
+"""Implements `xkg verify`, which reruns a graph's code nodes and publishes their current levels."""
 
 import heapq
 import random
@@ -30,8 +30,8 @@ _EXAMPLE = 90
 
 
 class VerifiedNode(Value):
-    """Describes one code node. The fields are the level before and now, the cause that prevents a higher level, and a
-    one-line explanation. The cause is `passes` if the node's test passes and provably can fail."""
+    """One code node: the level before and now, the cause that prevents a higher level, and a one-line explanation. The
+    cause is `passes` if the node's test passes and provably can fail."""
 
     code: str
     paper: str
@@ -45,10 +45,9 @@ class VerifiedNode(Value):
 
 
 class VerifyResult(Value):
-    """Describes the result of a verification. `generation` is the generation with the new levels. `raised` and
-    `lowered` count the nodes whose level is now higher or lower. `causes` and `levels` count nodes by cause and by
-    level. `attested` is the number of signed levels, and `key` is the signing key (`SHA256:…`). `notes` are lines for
-    the user."""
+    """The result of a verification. `generation` is the generation with the new levels. `raised` and `lowered` count
+    the nodes whose level is now higher or lower. `causes` and `levels` count nodes by cause and by level. `attested` is
+    the number of signed levels, and `key` is the signing key (`SHA256:…`). `notes` are lines for the user."""
 
     papers: int
     generation: int
@@ -91,10 +90,10 @@ def verify(
     attest: bool = False,
     key: Path | None = None,
 ) -> VerifyResult:
-    """Verifies the named papers (default: all), and publishes the results in one step. Papers that were rebuilt in the
-    meantime keep their new nodes. If `stale` is not None, verifies only code whose last run is older than this
-    duration. An interrupt leaves the graph unchanged. If `attest` is set, signs each level from `imported` upwards with
-    `key` (see `xkg.attestations.keys.signer`). The default is the user's own key.
+    """Verifies the named papers (default: all), and publishes the results in one step. Papers rebuilt in the meantime
+    keep their new nodes. If `stale` is not None, verifies only code whose last run is older than this duration. An
+    interrupt leaves the graph unchanged. If `attest` is set, signs each level from `imported` upwards with `key` (see
+    `xkg.attestations.keys.signer`). The default is the user's own key.
 
     Raises `InputError` if there is no key, `SandboxUnavailableError` if this machine cannot sandbox code, and
     `UnknownIdError` if a paper is unknown. Also raises the errors of `verify` in `xkg.build.verify` and of
@@ -147,8 +146,8 @@ def _attested(bundles: Sequence[PaperBundle], results: Sequence[NodeResult], hol
 
 
 class Sample(NamedTuple):
-    """Contains a verified sample of claimed code. `bundles` contain the proven levels. `failed` code did not reach its
-    claimed level, and `skipped` code could not be run here."""
+    """A verified sample of claimed code. `bundles` contain the proven levels. `failed` code did not reach its claimed
+    level, and `skipped` code could not be run here."""
 
     bundles: tuple[PaperBundle, ...]
     verified: int
@@ -170,7 +169,7 @@ def verify_sample(
     notify: Callable[[NodeResult | Installing], None] = lambda _: None,
 ) -> Sample:
     """Runs a random sample of `number` code nodes from these papers. Samples only code that claims to have run, and
-    stores nothing. Keeps only papers with sampled code in memory. Raises the same errors as `verify`."""
+    stores nothing. Only papers with sampled code are kept in memory. Raises the same errors as `verify`."""
     claimed = (
         (code, bundle)
         for bundle in bundles
@@ -242,7 +241,7 @@ def _node(result: NodeResult) -> VerifiedNode:
 
 
 def _missing(results: Sequence[NodeResult]) -> list[str]:
-    """Returns the reasons why packages are missing. Each reason states how many code nodes cannot run."""
+    """Returns the reasons why packages are missing, each with the number of code nodes that cannot run."""
     reasons = Counter(
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
     )

@@ -9,8 +9,8 @@ from xkg.files import lies_under
 
 def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
     """Returns the folders that may contain working copies, with links resolved. By default, only the folder in which
-    the server was started is allowed. To avoid exposing the home folder by accident, the file system's root and folders
-    that contain the home folder are not allowed by default.
+    the server was started is allowed. To avoid exposing the home folder by accident, the file system root and folders
+    that contain the home folder are never allowed by default.
 
     Raises `ConfigError` if a configured root is not a folder."""
     if configured is None:
@@ -24,7 +24,7 @@ def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
 
 
 def may_be_opened(folder: Path) -> bool:
-    """Returns whether a folder may be opened without being listed in the settings. The file system's root and folders
+    """Returns whether a folder may be opened without being listed in the settings. The file system root and folders
     that contain the home folder must be listed."""
     return not Path.home().resolve().is_relative_to(folder)
 

@@ -219,7 +219,7 @@ def _is_short(name: str, item: Any) -> bool:
 
 
 def _scalar(item: Any) -> Any:
-    """Returns numbers unchanged, for formatting, and other values as one line of text."""
+    """Returns numbers unchanged (for formatting), and other values as one line of text."""
     match item:
         case bool():
             return "yes" if item else "no"

@@ -1,6 +1,6 @@
-"""Holds the state shared by all answers from the same generation of a graph. Also filters the snapshot for its user.
-The papers in `serve.exclude` are removed, and levels attested by trusted keys are added. Trust is applied when reading
-and never stored, so revoking a key takes effect immediately."""
+"""Holds the state shared by all answers from one generation of a graph, and filters the snapshot for its user. The
+papers in `serve.exclude` are removed, and levels attested by trusted keys are added. Trust is applied when reading and
+never stored, so revoking a key takes effect immediately."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ ANSWERS = 256
 
 class Generation:
     """A snapshot for a user who trusts the keys in `trust`. Papers listed in the file `exclude` are hidden. `trust` and
-    `exclude` may be None. All properties are computed on first use. Raises `InputError` if `exclude` cannot be read,
+    `exclude` may be None. Properties are computed on first use. Raises `InputError` if `exclude` cannot be read,
     because an unfiltered answer could contain excluded papers."""
 
     def __init__(self, store: GraphStore, snapshot: Snapshot, trust: Trust | None, exclude: Path | None) -> None:
@@ -152,7 +152,7 @@ class _Without:
         if papers and not within:
             return []
         more = k
-        while True:  # repeat until there are k visible hits or no more hits
+        while True:  # repeat until there are k visible hits, or no more hits at all
             hits = find(query, more, within)
             shown = self._visible(hits)
             if len(shown) >= k or len(hits) < more:
@@ -190,7 +190,7 @@ def with_trust(snapshot: Snapshot, trust: Trust) -> Snapshot:
 
 
 class _Trusted:
-    """Revises answers that contain a level. All other calls are delegated to the snapshot."""
+    """Adjusts levels in answers. All other calls are delegated to the snapshot."""
 
     def __init__(self, snapshot: Snapshot, trust: Trust) -> None:
         self._inner, self._trust = snapshot, trust

@@ -1,4 +1,4 @@
-"""Serves several graphs from one server. Selects the graph for each call, and checks whether the caller may read it.
+"""Serves several graphs from one server: selects the graph for each call, and checks whether the caller may read it.
 
 If there are several graphs, tools and prompts have a `graph` argument, and the resources of all graphs except the first
 begin with `xkg://NAME/`. A token with `graph:NAME` scopes can read only the graphs in its scopes."""

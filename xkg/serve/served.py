@@ -21,10 +21,10 @@ folder cannot be read or access is not allowed."""
 
 @dataclass(frozen=True)
 class Served:
-    """A server's graph, and the requests that callers may make. Paths from callers must be under `roots`. If `jobs` is
-    None, there are no build tools. If `runs` is None, there is no tool that runs scripts. If `planner` is None, the
-    ablation prompt contains no plan. If `by_token` is set, callers are identified by their token. Otherwise, the caller
-    is the user who started the server."""
+    """A server's graph, and the requests that callers may make. Paths from callers must be under `roots`. There are no
+    build tools if `jobs` is None, and no tool that runs scripts if `runs` is None. If `planner` is None, the ablation
+    prompt contains no plan. Callers are identified by their token if `by_token` is set. Otherwise, the caller is the
+    user who started the server."""
 
     service: Service
     roots: Sequence[Path] = ()

@@ -44,7 +44,7 @@ USER_TEXTS = 50_000
 """Maximum number of texts with vectors in the user's cache, about 100 MB."""
 QUERY_SECONDS = 10.0
 WARMING_SECONDS = 10.0
-"""When closing, how long to wait until data has been loaded in the background. A graph with a million techniques loads
+"""How long closing waits for data that is being loaded in the background. A graph with a million techniques loads
 within this time."""
 
 
@@ -84,7 +84,7 @@ class Service:
         verify: bool = False,
     ) -> types.SearchAnswer:
         """Returns up to `k` techniques that fit the query. If `verify` is set, the language model judges the
-        techniques, for up to `serve.questions.wait_seconds`. The answer says if the model did not reply. If there is no
+        techniques, for up to `serve.questions.wait_seconds`. The answer says if the model did not reply. Without a
         model, the answer contains the verifier's question for the reader."""
         if not query.strip():
             raise InputError("the query is empty; give a technique's name, or describe what the code should do")
@@ -154,7 +154,7 @@ class Service:
         code: CodeForm = "rewritten",
         repository: Path | None = None,
     ) -> ContextAnswer:
-        """Renders a paper as Markdown for a prompt. `include` selects the kinds of nodes, by default all. If
+        """Renders a paper as Markdown for a prompt. `include` selects the kinds of nodes (default: all). If
         `repository`, a clone of the paper's repository, is given, raw code is read from there instead of the build
         outputs."""
         with self.snapshot() as snapshot:
@@ -231,7 +231,7 @@ class Service:
         return cypher_answer(table)
 
     def warm_beside(self, first: Callable[[], None] | None = None) -> None:
-        """Runs `first`, then `warm`, on a background thread. `close` waits for the thread. The loaded objects are then
+        """Runs `first`, then `warm`, on a background thread. `close` waits for the thread. Loaded objects are then
         excluded from garbage collection, because they live as long as the process."""
 
         def work() -> None:
@@ -245,7 +245,7 @@ class Service:
 
     def warm(self) -> None:
         """Loads the data needed by the first search and the first query. Ignores errors, because the search or query
-        will raise the same errors."""
+        will raise them again."""
         try:
             if not self._closed:
                 self.search("warm", 1)
@@ -254,7 +254,7 @@ class Service:
         except XkgError:
             pass
         finally:
-            if self._closed:  # the graph was closed in the meantime, so close everything opened since then
+            if self._closed:  # the graph was closed in the meantime, so close everything opened since
                 self.close()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Defines the routes for all pages. `xkg serve --http` and `xkg explore` serve the pages."""
+"""Defines the routes for all pages, which `xkg serve --http` and `xkg explore` serve."""
 
 import contextlib
 import functools
@@ -88,8 +88,8 @@ def pages(settings: Settings, served: Served, access: Access) -> Beside:
 
 
 def _warm(site: Site) -> None:
-    """Draws the first map in advance, so that the first reader does not have to wait. Errors are ignored, because the
-    page will show them."""
+    """Draws the first map ahead of time, so that the first visitor does not have to wait. Errors are ignored, because
+    the page will show them."""
     with contextlib.suppress(XkgError), site.service.snapshot() as snapshot:
         graph_map.first_drawing(site, snapshot)
 

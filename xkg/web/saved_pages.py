@@ -74,8 +74,8 @@ MOST_READ = 2000
 
 
 class Facts(NamedTuple):
-    """Contains the figures for the report. `scores` are mutation scores, and `read` is the number of papers from which
-    the scores come."""
+    """The figures for the report. `scores` are mutation scores, and `read` is the number of papers that they come
+    from."""
 
     papers_shown: Sequence[tuple[PaperLine, Coverage]]
     scores: Sequence[float]

@@ -195,7 +195,7 @@ def asset(name: str) -> str:
 
 
 def rung(level: Level | str, *, word: bool = True) -> Markup:
-    """Renders a level as a ladder with five rungs, with the level's name and the keys that attest the level."""
+    """Renders a level as a five-rung ladder, with the level's name and the keys that attest it."""
     own = Level(level.partition(", ")[0])
     bars = Markup("").join(
         Markup('<rect class="{}" x="{}" y="{}" width="3" height="{}" rx="1"/>').format(

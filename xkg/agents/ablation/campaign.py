@@ -43,9 +43,9 @@ from xkg.text.plural import plural
 
 @dataclass(frozen=True)
 class Start:
-    """Contains the inputs of a campaign. `techniques` returns components with their locations in a folder, and
-    `settings` returns the entries in a folder's configuration files. `jobs` is the number of parallel runs. `elsewhere`
-    runs candidates on other machines. Any thread may call `notify`."""
+    """The inputs of a campaign. `techniques` returns components with their locations in a folder, and `settings`
+    returns the entries in a folder's configuration files. `jobs` is the number of parallel runs. `elsewhere` runs
+    candidates on other machines. Any thread may call `notify`."""
 
     task: Task
     starter: Starter
@@ -70,7 +70,7 @@ def run_campaign(start: Start) -> Campaign:
     """Runs a campaign to completion, reusing any work already done in its folder.
 
     Raises `BaselineError` if the baseline does not run, and `InputError` if the task is incomplete and no model
-    completes it. Also raises errors from workspaces and commands."""
+    completes it. Also propagates errors from workspaces and commands."""
     with Slots(start.jobs) as slots:
         return _Runner(start, slots).campaign()
 
@@ -107,7 +107,7 @@ class _Runner:
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
         """Switches to an environment with the packages that were available on `day` (the newest packages if `day` is
-        None). Rereads the baseline's files, too."""
+        None). Also rereads the baseline's files."""
         start = self._start
         self._runs = Runs(
             Bench(self._task, start.runner, environment, self._parser, self._gpus, self._fetched),
@@ -246,7 +246,7 @@ class _Runner:
         seeds = self._task.seeds[: 1 if alone else self._slots.jobs]
         runs = [self._slots.start(partial(self._seed, seed)) for seed in seeds]
         first = runs[0].result()
-        if first.value is None:  # the workspace may be repaired next, so wait until no other run reads it
+        if first.value is None:  # the next step may repair the workspace, so wait until no other run reads it
             for run in runs[1:]:
                 run.exception()
         return first
@@ -288,7 +288,7 @@ class _Runner:
         return [first, *(run.result() for run in others)]
 
     def _varied(self) -> tuple[str, ...]:
-        """Describes the seeds in the code that later runs change. Leaves out seeds on lines that the baseline does not
+        """Describes the seeds set in the code, which later runs vary. Omits seeds on lines that the baseline does not
         run."""
         return tuple(
             f"{seed.place}: {seed.at.old} → {', '.join(seed.other(n).new for n in range(1, len(self._task.seeds)))}"

@@ -1,4 +1,5 @@
-"""Defines components of a method, and candidates. A candidate is an exact source change that ablates one component."""
+"""Defines a method's components and their ablation candidates. A candidate is an exact source change that ablates one
+component."""
 
 import hashlib
 import json
@@ -13,12 +14,12 @@ KINDS: tuple[Kind, ...] = ("toggle", "scale", "replace", "grid")
 
 
 COMMAND = ""
-"""Represents the task's `run` command where a change needs a file's path."""
+"""Stands for the task's `run` command where a change expects a file path."""
 
 
 class Place(Value):
-    """Describes a range of lines in a file of the working copy. Line numbers are 1-based and inclusive. `symbol` is the
-    enclosing function or class, or '' if unknown."""
+    """A range of lines in a file of the working copy. Line numbers are 1-based and inclusive. `symbol` is the enclosing
+    function or class, or '' if unknown."""
 
     path: str
     start_line: int
@@ -32,7 +33,7 @@ class Place(Value):
         return f"{self.path}:{lines}" + (f" ({self.symbol})" if self.symbol else "")
 
     def holds(self, other: "Place") -> bool:
-        """Returns whether another place lies within this place."""
+        """Returns whether another place lies within this one."""
         return self.path == other.path and self.start_line <= other.start_line and other.end_line <= self.end_line
 
     def meets(self, other: "Place") -> bool:
@@ -40,8 +41,8 @@ class Place(Value):
 
 
 class Replacement(Value):
-    """Describes one exact change to a file or to the command (`COMMAND`). `new` replaces `old`, the characters from
-    `start` to `end` (exclusive)."""
+    """One exact change to a file or to the command (`COMMAND`). `new` replaces `old`, the characters from `start` to
+    `end` (exclusive)."""
 
     path: str
     start: int
@@ -51,9 +52,9 @@ class Replacement(Value):
 
 
 class Candidate(Value):
-    """Describes one ablation. `value` is the new value as it appears in the code, and `baseline_value` is the current
-    value. All `replacements` lie within `places`. `by_model` is set if a language model wrote the change. `probe` is an
-    optional variant of the change that ends the run as soon as the changed value is used."""
+    """One ablation. `value` is the new value as it appears in the code, and `baseline_value` is the current value. All
+    `replacements` lie within `places`. `by_model` is set if a language model wrote the change. `probe` is an optional
+    variant of the change that ends the run as soon as the changed value is used."""
 
     component: str
     kind: Kind
@@ -73,9 +74,9 @@ class Candidate(Value):
 
 
 class Component(Value):
-    """Describes a part of the method that can be ablated. `technique` is the id of a technique in the graph, or None
-    for a component found only in the code. `weight` (0 to 1) is the expected importance before any run, and `reasons`
-    explain the weight. `order` is the component's rank, and `about` is the component's definition."""
+    """A part of the method that can be ablated. `technique` is the id of a technique in the graph, or None for a
+    component found only in the code. `weight` (0 to 1) is the expected importance before any run, and `reasons` explain
+    the weight. `order` is the component's rank, and `about` is its definition."""
 
     id: str
     name: str
@@ -91,7 +92,7 @@ NOT_RUN = "the baseline does not run it"
 
 
 class LeftOut(Value):
-    """Describes code that is not ablated, with a short reason."""
+    """Code that is not ablated, with a short reason."""
 
     name: str
     place: Place
@@ -99,7 +100,7 @@ class LeftOut(Value):
 
 
 class Space(Value):
-    """Contains the components, their candidates (most promising first) and the code that was left out."""
+    """The components, their candidates (most promising first) and the code that was left out."""
 
     components: tuple[Component, ...]
     candidates: tuple[Candidate, ...]
@@ -109,8 +110,8 @@ class Space(Value):
         return tuple(c for c in self.candidates if c.component == component)
 
     def only(self, names: Sequence[str]) -> "Space":
-        """Restricts the space to components whose name contains one of these names. Raises `InputError` if no component
-        matches."""
+        """Restricts the space to components whose names contain one of these strings. Raises `InputError` if no
+        component matches."""
         wanted = [name.casefold() for name in names]
         components = tuple(
             c for c in self.components if any(w in c.name.casefold() or w == c.id.casefold() for w in wanted)

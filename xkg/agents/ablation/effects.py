@@ -1,10 +1,10 @@
 """Computes effects relative to the baseline, and tests whether they could be due to chance.
 
-The tests assume no distribution, because a few runs may differ widely from the rest. Two groups of runs are compared
-with the exact rank-sum test (H. B. Mann, D. R. Whitney, "On a test of whether one of two random variables is
-stochastically larger than the other", 1947). This test needs four runs in each group for significance. The effect size
-is the Hodges-Lehmann shift with its confidence interval (J. L. Hodges, E. L. Lehmann, "Estimates of location based on
-rank tests", 1963). Comparisons are adjusted so that at most 5% of claims are expected to be false (Y. Benjamini, Y.
+The tests are non-parametric, because a few runs may differ widely from the rest. Two groups of runs are compared with
+the exact rank-sum test (H. B. Mann, D. R. Whitney, "On a test of whether one of two random variables is stochastically
+larger than the other", 1947). Significance requires at least four runs in each group. The effect size is the
+Hodges-Lehmann shift with its confidence interval (J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank
+tests", 1963). Comparisons are adjusted so that at most 5% of claims are expected to be false (Y. Benjamini, Y.
 Hochberg, "Controlling the false discovery rate", 1995)."""
 
 import math
@@ -17,15 +17,15 @@ from xkg.value import Value
 CRITICAL = 0.05
 """A component is critical if its relative change exceeds this value and the noise."""
 SIGNIFICANT = 0.05
-"""Sets the significance level, which is also the maximum expected fraction of false claims."""
+"""The significance level, which is also the maximum expected fraction of false claims."""
 
 
 class Effect(Value):
     """Compares `runs` baseline runs with `seeds` candidate runs. `baseline` and `value` are the means of the two
-    groups. `change` is the shift relative to |baseline|. `low` and `high` limit its 95% confidence interval, and are
-    None if there are too few runs. `p` is the two-sided p-value before adjusting for other comparisons, or None if the
-    baseline's spread is unknown. `equal` means that each run yielded the same value as the baseline run with the same
-    seed."""
+    groups. `change` is the shift relative to |baseline|. `low` and `high` are the bounds of its 95% confidence
+    interval, or None if there are too few runs. `p` is the two-sided p-value before adjusting for other comparisons, or
+    None if the baseline's spread is unknown. `equal` means that each run yielded the same value as the baseline run
+    with the same seed."""
 
     baseline: float
     value: float
@@ -44,7 +44,7 @@ class Effect(Value):
 
 
 def effect(baseline: Sequence[float], values: Sequence[float]) -> Effect:
-    """Returns a candidate's effect relative to the baseline, given its `values`, one per seed. Raises `ValueError` if
+    """Returns a candidate's effect relative to the baseline, given its `values` (one per seed). Raises `ValueError` if
     values are missing or not finite."""
     if not baseline or not values or not all(map(math.isfinite, (*baseline, *values))):
         raise ValueError("an effect needs finite values for the baseline and the candidate")
@@ -72,7 +72,7 @@ def unchanged(values: Sequence[float]) -> Effect:
 
 
 def outside(baseline: Sequence[float], value: float) -> bool:
-    """Returns whether a value is below or above all of the baseline's values."""
+    """Returns whether a value is outside the range of the baseline's values."""
     return not min(baseline) <= value <= max(baseline)
 
 
@@ -98,7 +98,7 @@ def relative_noise(values: Sequence[float]) -> float | None:
 
 
 def adjusted(p: Sequence[float | None]) -> list[float | None]:
-    """Returns p-values adjusted for multiple comparisons. Keeps None for unknown p-values."""
+    """Returns p-values adjusted for multiple comparisons. Unknown p-values stay None."""
     known = sorted(((value, i) for i, value in enumerate(p) if value is not None), reverse=True)
     found: list[float | None] = [None] * len(p)
     smallest = 1.0

@@ -143,7 +143,7 @@ def _is_own(output: str, files: Mapping[str, bytes]) -> bool:
     if call is None or not frames or frames[-1]["path"] not in files:
         return False
     *outer, name = call[1].replace(".<locals>", "").split(".")
-    # To identify a method, search for its class. Python before 3.10 does not report the class.
+    # Methods are identified by their class, which Python before 3.10 does not report.
     is_method = name.startswith("__")
     names = outer[-1:] or (_CALLED.findall(frames[-1]["code"]) if is_method else [name])
     defined = [rb"^[ \t]*(?:async )?(?:def|class) %s\b" % re.escape(each.encode()) for each in names]
@@ -168,7 +168,7 @@ def _kind(result: RunResult) -> Failure:
     if result.lacks_gpu:
         return "needs a GPU"
     _, traceback, raised = result.output[-_TAIL:].partition(TRACEBACK)
-    # If there is a traceback, search only its messages, and ignore its lines of code and earlier output.
+    # If there is a traceback, search only its messages, and ignore its source lines and earlier output.
     shown = (
         [line for line in raised.splitlines() if not line.startswith(" ")]
         if traceback

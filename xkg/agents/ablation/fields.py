@@ -1,4 +1,4 @@
-"""Defines the fields of a task, which are options of `xkg ablate` and arguments in Python."""
+"""Defines a task's fields, which become `xkg ablate` options and Python arguments."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ class RepositoryField(TypedDict, total=False):
 
 
 class TaskFields(TypedDict, total=False):
-    """Defines the fields of `Task` other than `repo`."""
+    """The fields of `Task` other than `repo`."""
 
     run: Annotated[str, Option("Command that trains and evaluates; {seed} is replaced by each seed.")]
     metrics: Annotated[
@@ -48,4 +48,4 @@ class TaskFields(TypedDict, total=False):
 
 
 class AllFields(RepositoryField, TaskFields, total=False):
-    """Defines all fields of a task."""
+    """All fields of a task."""

@@ -7,7 +7,7 @@ from xkg.model import Ablation, ablation_id
 
 
 def measurements(campaign: Campaign) -> list[Ablation]:
-    """Returns one measurement for each candidate that ran and belongs to a technique. Includes measurements without an
+    """Returns one measurement for each candidate that ran and belongs to a technique, including those without an
     effect."""
     return list(_measured(campaign))
 
@@ -43,4 +43,4 @@ def _measured(campaign: Campaign) -> Iterator[Ablation]:
 
 
 def _also(outcome: CandidateOutcome) -> str:
-    return f" (also changes measuring code: {', '.join(outcome.measures)})" if outcome.measures else ""
+    return f" (also changes measurement code: {', '.join(outcome.measures)})" if outcome.measures else ""

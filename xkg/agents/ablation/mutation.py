@@ -1,4 +1,4 @@
-"""Applies exact source changes, and checks them before they cost a run.
+"""Applies exact source changes, and checks them before spending a run on them.
 
 A replacement applies only if the file contains the old text at the given offsets. A candidate is refused if its change
 is empty, affects only comments, or does not parse. Changes to code outside the candidate's places, or to code that
@@ -20,7 +20,7 @@ from xkg.value import Value
 
 
 class MutationError(XkgError):
-    """Reports that a change cannot be applied to the files."""
+    """Raised when a change cannot be applied to the files."""
 
 
 def apply(replacements: Iterable[Replacement], files: Mapping[str, str]) -> dict[str, str]:
@@ -77,8 +77,8 @@ def unified_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 
 def changed_lines(before: str, after: str) -> list[tuple[int, int]]:
-    """Returns the line ranges of `before` (1-based, inclusive) that differ. For each insertion, returns the line that
-    follows the insertion."""
+    """Returns the line ranges of `before` (1-based, inclusive) that differ. An insertion is represented by the line
+    after it."""
     return [
         (max(1, start if start == end else start + 1), max(1, end))
         for start, end, _, _ in hunks(before.encode(), after.encode())
@@ -96,8 +96,8 @@ def line_replacements(path: str, before: str, after: str) -> Iterator[Replacemen
 def refusal(
     candidate: Candidate, before: Mapping[str, str], after: Mapping[str, str], protected: Sequence[Place]
 ) -> str | None:
-    """Returns a one-line reason why a change must not be run, or None. `before` and `after` map the paths of the
-    changed files to their text. `protected` contains the lines that compute or write the metric."""
+    """Returns a one-line reason not to run a change, or None. `before` and `after` map the paths of the changed files
+    to their text. `protected` contains the lines that compute or write the metric."""
     differing = [path for path in after if before[path] != after[path]]
     if not differing:
         return "the change is empty"
@@ -145,15 +145,15 @@ def tree_of(text: str) -> ast.Module:
 
 
 class ChangedPlace(Value):
-    """Describes changed lines, numbered as in the changed file. The change ran if any of `lines` ran. `lines` is empty
-    if the changed code can never run, such as code after a return."""
+    """Changed lines, numbered as in the changed file. The change ran if any of `lines` ran. `lines` is empty if the
+    changed code can never run, such as code after a return."""
 
     place: Place
     lines: tuple[int, ...]
 
 
 def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[ChangedPlace]:
-    """Returns the changed lines in Python files, without comments and pure deletions."""
+    """Returns the changed lines in Python files, excluding comments and pure deletions."""
     found = []
     for path in sorted(after):
         if path.endswith(".py"):
@@ -173,7 +173,7 @@ def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[
 
 def _span(node: ast.stmt) -> tuple[range, range]:
     """Returns the lines of a simple statement or of a compound statement's header, and the lines that prove that the
-    statement ran. For a function, the lines of the body prove this, because the header runs when the file is
+    statement ran. For a function, these are the lines of the body, because the header runs when the file is
     imported."""
     start, end = _start(node), (node.end_lineno or node.lineno) + 1
     inside = [_start(each) for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node]

@@ -10,14 +10,14 @@ from xkg.value import Value
 
 
 class RunOutcome(Value):
-    """Describes the outcome of one run of a command: its metrics (primary metric first), or the reason why it has none.
-    `seconds` is the duration of the run, and `overhead` is the time spent before and after it. For a traced run,
-    `executed` lists the executed lines by file, and `opened` lists the files that the run opened. `printed` is the file
-    and line that printed the metric. `never_ran` lists the candidate's places in which no line ran. `reached` tells
-    whether any place ran, or is None if the place is in a configuration file or tracing gave up. `rewritten` lists
-    repository files that the run overwrote. `touched` lists files with measurement code that the run overwrote or
-    removed. `apart` means that no edited file was present when the metric was computed. `claimed` is then the metric
-    that the run itself reported. `left_at` is the byte offset of the setup's archive in the file that contains it."""
+    """The outcome of one run of a command: its metrics (primary metric first), or the reason why it has none. `seconds`
+    is the duration of the run, and `overhead` is the time spent before and after it. For a traced run, `executed` lists
+    the executed lines by file, and `opened` lists the files that the run opened. `printed` is the file and line that
+    printed the metric. `never_ran` lists the candidate's places in which no line ran. `reached` tells whether any place
+    ran, or is None if the place is in a configuration file or tracing gave up. `rewritten` lists repository files that
+    the run overwrote. `touched` lists files with measurement code that the run overwrote or removed. `apart` means that
+    no edited file was present when the metric was computed. `claimed` is then the metric that the run itself reported.
+    `left_at` is the byte offset of the setup's archive in the file that contains it."""
 
     seed: int
     command: str
@@ -44,9 +44,9 @@ class RunOutcome(Value):
 
 
 class Baseline(Value):
-    """Describes the baseline's runs. `noise` is the standard deviation over seeds relative to the mean. `exact` means
-    that all runs yielded the same value, regardless of the seed. `one_seed` is the reason why the noise is unknown, or
-    ''. `varied` lists the seeds that later runs changed."""
+    """The baseline's runs. `noise` is the standard deviation over seeds relative to the mean. `exact` means that all
+    runs yielded the same value, regardless of the seed. `one_seed` is the reason why the noise is unknown, or ''.
+    `varied` lists the seeds that later runs changed."""
 
     runs: tuple[RunOutcome, ...]
     verdict: str
@@ -65,8 +65,8 @@ class Baseline(Value):
 
 
 class Repair(Value):
-    """Describes a change that makes the baseline run. `commit` is the repair's workspace version, and `failure` is the
-    failure that the repair fixes. `in_metric` lists changed parts of the code that computes the metric."""
+    """A change that makes the baseline run. `commit` is the repair's workspace version, and `failure` is the failure
+    that the repair fixes. `in_metric` lists changed parts of the code that computes the metric."""
 
     commit: str
     cause: str
@@ -78,15 +78,15 @@ class Repair(Value):
 
 
 class Statement(Value):
-    """Contains a conclusion about one component."""
+    """A conclusion about one component."""
 
     component: str
     text: str
 
 
 class Analysis(Value):
-    """Contains a model's conclusions from the measurements. `strong` lists conclusions with strong evidence, and `weak`
-    lists all others."""
+    """A model's conclusions from the measurements. `strong` lists conclusions with strong evidence, and `weak` lists
+    all others."""
 
     strong: tuple[Statement, ...]
     weak: tuple[Statement, ...]
@@ -94,7 +94,7 @@ class Analysis(Value):
 
 
 class Lesson(Value):
-    """Contains a model's lessons from a round, and its advice for the next round."""
+    """A model's lessons from a round, and its advice for the next round."""
 
     round: int
     lessons: tuple[str, ...]
@@ -102,7 +102,7 @@ class Lesson(Value):
 
 
 class ModelUse(Value):
-    """Describes how much a run used its language model. `dollars` is None if a price is unknown."""
+    """A run's use of its language model. `dollars` is None if a price is unknown."""
 
     model: str
     calls: int
@@ -113,10 +113,10 @@ _SAYS_SOMETHING: frozenset[Failure] = frozenset({"not a number", "time", "memory
 
 
 class CandidateOutcome(Value):
-    """Describes a candidate's result. `round` counts from 1, and `commit` is the version with the mutation. `effect` is
-    None if `failure` is set. `no_effect` means that the mutation does not change the metric. `mended` is the failure of
-    the candidate that this candidate replaces. `measures` lists changed code that also computes the metric. If there is
-    any such code, the change may have affected the measurement itself."""
+    """A candidate's result. `round` counts from 1, and `commit` is the version with the mutation. `effect` is None if
+    `failure` is set. `no_effect` means that the mutation does not change the metric. `mended` is the failure of the
+    candidate that this candidate replaces. `measures` lists changed code that also computes the metric, so the
+    measurement itself may have changed."""
 
     candidate: Candidate
     round: int
@@ -135,9 +135,8 @@ class CandidateOutcome(Value):
 
     @property
     def tried(self) -> bool:
-        """Returns whether the outcome says something about its component, because a run yielded a value, diverged or
-        exceeded a limit. A change that did not take effect, or that the code rejected, says nothing about the
-        component."""
+        """Returns whether the outcome reveals anything about its component: a run yielded a value, diverged or exceeded
+        a limit. A change that did not take effect, or that the code rejected, reveals nothing about the component."""
         return self.failure is None or self.failure in _SAYS_SOMETHING
 
     @property
@@ -146,8 +145,8 @@ class CandidateOutcome(Value):
 
 
 class Importance(Value):
-    """Describes the result for a component. `best` is the candidate with the largest effect, and `adjusted` is its
-    p-value, adjusted for all compared candidates."""
+    """The result for a component. `best` is the candidate with the largest effect, and `adjusted` is its p-value,
+    adjusted for all compared candidates."""
 
     component: Component
     best: CandidateOutcome | None
@@ -166,8 +165,8 @@ class Importance(Value):
 
 
 class Campaign(Value):
-    """Describes a complete campaign. `environment` is the hash of the installed packages. `notes` are shown to readers
-    of the report."""
+    """A complete campaign. `environment` is the hash of the installed packages. `notes` are shown to readers of the
+    report."""
 
     id: str
     task: Task
@@ -188,7 +187,7 @@ class Campaign(Value):
 
     @property
     def unmeasured(self) -> str:
-        """Returns why no component was measured, or '' if a component was measured."""
+        """Returns why no component was measured, or '' if one was."""
         if any(outcome.effect is not None for outcome in self.outcomes):
             return ""
         failures = Counter(str(outcome.failure) for outcome in self.outcomes)

@@ -20,9 +20,8 @@ from xkg.value import Value
 
 
 class ParsedSpace(Value):
-    """Contains a repository's candidate space. `protected` contains the lines that compute the metric. `shared`
-    contains functions that the protected lines and the method may both call. `unparsed` lists files that could not be
-    parsed."""
+    """A repository's candidate space. `protected` contains the lines that compute the metric. `shared` contains
+    functions that the protected lines and the method may both call. `unparsed` lists files that could not be parsed."""
 
     space: Space
     protected: tuple[Place, ...]
@@ -31,8 +30,8 @@ class ParsedSpace(Value):
 
 
 class Function(Value):
-    """Describes a function in the repository. Its lines are 1-based and inclusive, and include decorators. Lines from
-    `body_line` onwards run only if the function is called."""
+    """A function in the repository. Its lines are 1-based and inclusive, and include decorators. Lines from `body_line`
+    onwards run only if the function is called."""
 
     path: str
     name: str
@@ -46,9 +45,9 @@ class Function(Value):
 
 
 class Mutated(Value):
-    """Describes a checked candidate. The candidate must not run if `failure` is set. `places` are the changed lines.
-    `commit` is a digest of the changed files, or None for a change to the command. `measures` lists changed code that
-    computes the metric and also does something else."""
+    """A checked candidate. The candidate must not run if `failure` is set. `places` are the changed lines. `commit` is
+    a digest of the changed files, or None for a change to the command. `measures` lists changed code that computes the
+    metric and also does something else."""
 
     diff: str = ""
     failure: Failure | None = None

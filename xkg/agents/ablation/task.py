@@ -19,16 +19,16 @@ SEED = "{seed}"
 
 
 class Task(Value):
-    """Describes an ablation task. The command `run` trains and evaluates. Each seed replaces `{seed}` in the command.
-    `setup` runs before the command in the same sandbox. If `allow_hosts` lists hosts that `setup` may reach, `setup`
-    runs only once, before all runs. `evaluate` runs after the command in a separate sandbox (see
+    """An ablation task. The command `run` trains and evaluates. Each seed replaces `{seed}` in the command. `setup`
+    runs before the command in the same sandbox. If `allow_hosts` lists hosts that `setup` may reach, `setup` runs only
+    once, before all runs. `evaluate` runs after the command in a separate sandbox (see
     `xkg.agents.workspace.measured_run.measured`). The first of `metrics` is the primary metric. A metric is written as
     `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern such as `accuracy ([0-9.]+):max`. If `run` or
-    `metrics` is empty, a model must find the missing value. `claimed` is the metric's value in the paper, which is
-    reproduced if the measured value is within the relative `tolerance`. `data` maps paths in the repository to
-    read-only folders on this machine. `budget` is the maximum number of candidates. `seconds`, `memory_mb` and
-    `disk_mb` limit one run and, separately, its evaluation. `devices` lists the GPUs (`nvidia:0`, or `nvidia` for all
-    of a machine's GPUs). Each run gets one of these GPUs."""
+    `metrics` is empty, a model must find the missing value. `claimed` is the metric's value in the paper. A measured
+    value within the relative `tolerance` reproduces it. `data` maps paths in the repository to read-only folders on
+    this machine. `budget` is the maximum number of candidates. `seconds`, `memory_mb` and `disk_mb` limit one run and,
+    separately, its evaluation. `devices` lists the GPUs (`nvidia:0`, or `nvidia` for all of a machine's GPUs). Each run
+    uses one of them."""
 
     repo: str
     run: str = ""
@@ -76,7 +76,7 @@ class Task(Value):
         return self._of(seed, self.evaluate) if self.evaluate else None
 
     def with_modules_of(self, folder: str, name: str = "") -> "Task":
-        """Returns a copy of the task whose commands set PYTHONPATH. Python then finds the modules in a repository
+        """Returns a copy of the task whose commands set PYTHONPATH, so that Python finds the modules in a repository
         folder. If `name` is set, Python finds the folder itself as the package `name`."""
         place = f"$PWD{folder and '/'}{folder}"
         link = f'names=$(mktemp -d) && ln -s "{place}" "$names/{name}" && ' if name else ""
@@ -91,7 +91,7 @@ class Task(Value):
 
 
 def parse_metric(text: str) -> Metric:
-    """Parses a metric from `file.json:path:min`, `file.csv:column:max`, or the forms accepted by `Metric.parse`. Raises
+    """Parses a metric from `file.json:path:min`, `file.csv:column:max`, or any form accepted by `Metric.parse`. Raises
     `InputError` if the text has none of these forms."""
     if match := _FILE.fullmatch(text):
         kind: Any = "csv" if match[2].lower() == "csv" else "json"

@@ -24,9 +24,9 @@ def paper_with_techniques(service: Service, paper: str) -> PaperAnswer:
 
 
 def techniques_of(service: Service, paper: str, tree: Path) -> list[Component]:
-    """Returns a paper's techniques, most worthwhile first, with places in the files under `tree`. Includes techniques
+    """Returns a paper's techniques, most promising first, with places in the files under `tree`. Includes techniques
     without a place, because the report lists them. Raises the same errors as `paper_with_techniques`. Raises
-    `InputError` if the folder has no source."""
+    `InputError` if the folder contains no source files."""
     ranked = ranking(gather(service, paper_with_techniques(service, paper).id))
     components = []
     for order, technique in enumerate(ranked):

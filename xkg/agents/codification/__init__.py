@@ -1,4 +1,4 @@
-"""Implements methods: an agent turns a method description and starter code into code that runs and has been checked.
+"""Implements methods: an agent turns a method description and starter code into working, checked code.
 
 The design follows ResearchCodeAgent (Gandhi et al., "ResearchCodeAgent: An LLM Multi-Agent System for Automated
 Codification of Research Methodologies", 2025). The agent has a planner, short- and long-term memory, typed actions, and

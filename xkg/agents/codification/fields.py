@@ -1,4 +1,4 @@
-"""Defines the fields of a task, which are options of `xkg implement` and arguments in Python."""
+"""Defines a task's fields, which become `xkg implement` options and Python arguments."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ Mode = Literal["agent", "single", "prescribed"]
 
 
 class NamedFields(TypedDict, total=False):
-    """Defines the required fields of a task, which may be set in its file or as options."""
+    """The required fields of a task, which may be set in its file or as options."""
 
     method: Annotated[
         str, Option("Method: paper.tex#sec:method, a text file, a paper or technique in the graph, or text.")
@@ -21,7 +21,7 @@ class NamedFields(TypedDict, total=False):
 
 
 class TaskFields(TypedDict, total=False):
-    """Defines the optional fields of `Task`."""
+    """The optional fields of `Task`."""
 
     evaluate: Annotated[
         str, Option("Command that measures the output of --run in a separate sandbox, and prints the metric.")
@@ -46,4 +46,4 @@ class TaskFields(TypedDict, total=False):
 
 
 class AllFields(NamedFields, TaskFields, total=False):
-    """Defines all fields of a task."""
+    """All fields of a task."""

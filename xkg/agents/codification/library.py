@@ -1,5 +1,5 @@
-"""Gives agents access to the graph as a library. Returns techniques with running code, and a paper's components, as
-text for prompts."""
+"""Gives agents access to the graph as a library. Renders techniques with running code, and a paper's components, as
+prompt text."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,13 +18,13 @@ _CONTEXT_TOKENS, _RELATED_TOKENS = 4000, 600
 _RELATED: "tuple[Kind, ...]" = ("related",)
 _FOUND, _PLACES = 5, 8
 _MOST_PARTS = 8
-"""Limits the number of components. If a paper has more, a model splits the method into parts and leaves out unneeded
+"""The maximum number of components. If a paper has more, a model splits the method into parts and leaves out unneeded
 parts."""
 
 
 class Library:
-    """Answers an agent's questions from a graph. Returns text even for errors. If `graph` is False, the library only
-    locates code in the workspace."""
+    """Answers an agent's questions from a graph. Errors are also returned as text. If `graph` is False, the library
+    only locates code in the workspace."""
 
     def __init__(self, service: "Service", *, graph: bool = True) -> None:
         self._service = service
@@ -111,8 +111,8 @@ class Library:
         )
 
     def _text(self, paper: "Paper", excerpts: "Sequence[Excerpt]") -> tuple[str | None, tuple[str, ...]]:
-        """Returns the method's text and notes on omissions. The text is None if the paper is not on this machine or has
-        no method section."""
+        """Returns the method's text, and notes on omissions. The text is None if the paper is not on this machine or
+        has no method section."""
         from xkg.agents.codification.method_text import method_text
         from xkg.build.parsed_papers import parsed_paper
 
@@ -131,7 +131,7 @@ class Library:
         return plan if "\n- " in plan else ""
 
     def _code_of(self, techniques: "Sequence[str]") -> str:
-        """Returns the code of these techniques with verified levels, up to the maximum size."""
+        """Returns these techniques' code with its verified levels, up to the maximum size."""
         found, room = [], _CONTEXT_TOKENS * 4
         for technique in dict.fromkeys(techniques):
             text = self.code(technique)
@@ -149,8 +149,8 @@ class Library:
 
 
 def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
-    """Returns the names of techniques without components. Each technique follows the techniques that it uses. Leaves
-    out composed techniques, because they are complete once their components are built."""
+    """Returns the names of techniques without components. Each technique follows the techniques that it uses. Omits
+    composed techniques, because they are complete once their components are built."""
     from xkg.serve.context.parts import build_order, uses
     from xkg.store.index_entries import entries
 

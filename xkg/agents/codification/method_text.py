@@ -1,4 +1,4 @@
-"""Extracts a paper's method as text for prompts. Returns the method sections in order, up to a maximum size."""
+"""Extracts a paper's method as prompt text: the method sections in order, up to a maximum size."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from xkg.model import Excerpt
 from xkg.text.unicode import printable_line
 
 MOST_CHARACTERS = 32_000
-"""Limits the text to about 8,000 tokens, because every prompt in a run includes it."""
+"""The maximum length of the text, about 8,000 tokens, because every prompt in a run includes it."""
 
 _SETTINGS = re.compile(
     r"\bhyper-?parameters?\b|\bimplementations?\b|\btraining details\b|\bsettings?$|\bset-?up$|\bconfigurations?\b",
@@ -24,7 +24,7 @@ _SETTINGS_RANK = 2
 
 
 class MethodText(NamedTuple):
-    """Contains the text of a method. `left_out` lists missing or truncated sections in the paper's order."""
+    """The text of a method. `left_out` lists missing or truncated sections in the paper's order."""
 
     text: str
     left_out: tuple[str, ...]
@@ -38,7 +38,7 @@ class MethodText(NamedTuple):
 
 
 class _Own(NamedTuple):
-    """Contains a part's own text, without the text of its children. The method itself has `rank` 0."""
+    """A part's own text, excluding its children. The method itself has `rank` 0."""
 
     part: Part
     rank: int
@@ -46,7 +46,7 @@ class _Own(NamedTuple):
 
 
 def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Sequence[Excerpt] = ()) -> MethodText | None:
-    """Returns the method sections with their equations, algorithms, statements and tables of settings. If there are
+    """Returns the method sections with their equations, algorithms, statements and settings tables. If there are
     `excerpts`, only sections with an excerpt are method sections. Adds the abstract, details, settings and background
     if they fit. Never includes experimental results. Returns None if the paper has no method section."""
     read = read_passages(document)

@@ -1,5 +1,5 @@
-"""Compares an agent's changes in the confined process. Also builds file versions that reveal the effects of the
-changes."""
+"""Compares an agent's changes with the starter in the confined process. Also builds file versions that reveal the
+effects of the changes."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,7 +17,7 @@ Changes = dict[str, tuple[str, str]]
 
 
 def changed_settings(mark: Mark, before: Mapping[str, str], after: Mapping[str, str], without: Without) -> Changes:
-    """Returns the settings in `before` that have a different value in `after`, with both values."""
+    """Returns the settings whose values differ between `before` and `after`, with both values."""
 
     def values(files: Mapping[str, str]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -48,7 +48,7 @@ def reverted_versions(
 def watched_files(
     mark: Mark, texts: Texts, lines: Mapping[str, frozenset[int]], without: Without
 ) -> dict[str, Watched]:
-    """Calls `watched` for all files, and returns those with arithmetic operations in these lines."""
+    """Calls `watched` for all files, and returns the results that contain arithmetic operations in these lines."""
     found: dict[str, Watched] = {}
     for path, text in marked(mark, texts, without):
         with suppress(SyntaxError, ValueError, RecursionError):
@@ -57,7 +57,7 @@ def watched_files(
 
 
 def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, without: Without) -> dict[str, str]:
-    """Returns the changes in code that computes the metric, and new fixed seeds. The keys are names or lines."""
+    """Returns the changes in code that computes the metric, and new fixed seeds, keyed by name or line."""
     old, new = (list(python_sources(mark, texts, without)) for texts in (before, after))
     differing = [*changed_values(old, new, metric), *changed_sources(old, new, metric)]
     found = dict.fromkeys(differing, "the printed metric is computed from this, and it differs from the starter's")
@@ -99,7 +99,7 @@ class CodeReader(SourceReader):
         return self.of_files(printed_changes, texts, metric=metric)
 
     def notes(self) -> tuple[str, ...]:
-        """Returns one line for each file that crashed the parsing process."""
+        """Returns one line per file that crashed the parsing process."""
         return tuple(
             f"{path} cannot be parsed ({why}): every change to it counts as a change to the evaluation and the settings"
             for path, why in self.left_out.items()

@@ -20,8 +20,8 @@ def may_set(path: str) -> bool:
 
 def settings(files: Mapping[str, str], deadly: Collection[str] = ()) -> dict[str, str]:
     """Returns an experiment's settings by name. Settings are constants of modules and classes, and defaults of
-    parameters and command-line arguments. For settings files, and for files in `deadly`, which crash the parser,
-    returns a digest."""
+    parameters and command-line arguments. For settings files and files in `deadly` (which crash the parser), returns a
+    digest."""
     found: dict[str, str] = {}
     for path, text in files.items():
         if _SETTINGS_FILE.search(path) or path in deadly:
@@ -40,7 +40,8 @@ def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> dic
 
 
 def says(method: str, quotation: str) -> bool:
-    """Returns whether the method's text contains a quotation of at least three words. Ignores spacing and case."""
+    """Returns whether a quotation has at least three words and occurs in the method's text. Ignores spacing and
+    case."""
     words = " ".join(quotation.split()).lower()
     return len(words.split()) >= 3 and words in " ".join(method.split()).lower()
 

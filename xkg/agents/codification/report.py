@@ -1,4 +1,4 @@
-"""Writes a run's report with the task, the steps, the evidence, and points that the reader should check."""
+"""Writes a run's report: the task, the steps, the evidence, and points for the reader to check."""
 
 from collections.abc import Iterator, Sequence
 

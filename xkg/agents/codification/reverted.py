@@ -1,5 +1,5 @@
 """Builds versions of an edited file with one change reverted or one statement removed. Also builds a version that
-records which new operations only return one of their operands."""
+records which new operations merely return one of their operands."""
 
 import ast
 import io
@@ -15,7 +15,7 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.value import Value
 
 RECORD = ".xkg-operations.json"
-"""Ends the name of the file that `guest.operations` writes next to a recorded file."""
+"""The suffix of the file that `guest.operations` writes next to a recorded file."""
 
 _LEFT_OUT = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.With)
 _OPERATORS = {
@@ -25,8 +25,8 @@ _OPERATORS = {
 
 
 class Reverted(Value):
-    """Describes a version of an edited file. In `text`, the lines from `start_line` to `end_line` (1-based, inclusive)
-    are removed or reverted to those of the starter."""
+    """A version of an edited file. In `text`, the lines from `start_line` to `end_line` (1-based, inclusive) are
+    removed or reverted to those of the starter."""
 
     path: str
     start_line: int
@@ -35,7 +35,7 @@ class Reverted(Value):
 
 
 class Operation(Value):
-    """Describes an arithmetic operation in the edited file, with the source of its operands."""
+    """An arithmetic operation in the edited file, with the source of its operands."""
 
     path: str
     line: int
@@ -44,7 +44,7 @@ class Operation(Value):
 
 
 class Watched(Value):
-    """Describes a version of a file that records arithmetic operations, and lists these operations."""
+    """A version of a file that records arithmetic operations, together with a list of these operations."""
 
     text: str
     operations: tuple[Operation, ...]
@@ -52,7 +52,7 @@ class Watched(Value):
 
 def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int]) -> Iterator[Reverted]:
     """Yields versions with one change reverted, and then versions with one new statement removed. Outer statements come
-    first. Skips code that did not run or only prints. Raises `SyntaxError` if `after` is not valid Python."""
+    first. Skips code that did not run or that only prints. Raises `SyntaxError` if `after` is not valid Python."""
     tree = syntax_tree(after)
     printing = {n for each in ast.walk(tree) if isinstance(each, ast.stmt) and only_prints(each) for n in _lines(each)}
     old, new = _with_ends(before), _with_ends(after)
@@ -77,8 +77,8 @@ def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int
 
 
 def watched(path: str, text: str, lines: Set[int]) -> Watched:
-    """Returns a version of a file that records the arithmetic in these lines. Skips operations with a setting that may
-    be neutral (`ALPHA = 1`). Raises `SyntaxError` if the file is not valid Python."""
+    """Returns a version of a file that records the arithmetic in these lines. Skips operations on settings that may be
+    neutral (`ALPHA = 1`). Raises `SyntaxError` if the file is not valid Python."""
     tree = syntax_tree(text)
     recorder = _Recorder(path, lines, {re.findall(r"\w+", name)[-1] for name in settings({path: text})})
     tree = ast.fix_missing_locations(recorder.visit(tree))
@@ -113,8 +113,8 @@ class _Recorder(ast.NodeTransformer):
 
 
 def _taken_back(tree: ast.Module, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yields a change's lines (0-based, end exclusive). Then yields the lines before and after its new top-level
-    statements, because other changes may need these statements."""
+    """Yields a change's lines (0-based, end exclusive), then the lines before and after its new top-level statements,
+    because other changes may need these statements."""
     yield first, last
     whole = [range(_first_line(each) - 1, each.end_lineno or each.lineno) for each in tree.body]
     whole = [each for each in whole if first <= each.start and each.stop <= last]
@@ -148,7 +148,7 @@ def _is_string(node: ast.expr) -> bool:
 
 
 def _guards(node: ast.BinOp) -> bool:
-    """Returns whether an operation adds a non-zero number, as in `log(p + 1e-300)`. This number can disappear only
-    through rounding."""
+    """Returns whether an operation adds a non-zero number, as in `log(p + 1e-300)`. The result can equal the other
+    operand only through rounding."""
     added = [each.value for each in (node.left, node.right) if isinstance(each, ast.Constant)]
     return isinstance(node.op, ast.Add | ast.Sub) and any(added)

@@ -1,4 +1,4 @@
-"""Runs a task from start to finish: starter, baseline, parts, steps and verdict. Runs can be resumed after every step.
+"""Runs a task from start to finish: starter, baseline, parts, steps and verdict. Runs can be resumed after any step.
 
     <graph>/runs/<run>/task.json, method.txt   the task
     <graph>/runs/<run>/nodes/          the finished steps, runs and answers (`xkg.agents.workspace.operations`)
@@ -6,8 +6,8 @@
     <graph>/runs/<run>/related/            copies of the related files from elsewhere
     and the files of `xkg.agents.workspace`
 
-A run's name contains a digest of the task and the starter's content. If a command is repeated, it resumes the same run,
-or returns the stored result of a finished run.
+A run's name contains a digest of the task and the starter's content. Repeating a command resumes the same run, or
+returns the stored result if the run has finished.
 """
 
 import hashlib
@@ -49,8 +49,7 @@ _STRONGER_TRIES = 4
 
 
 class StepTaken(NamedTuple):
-    """Describes a finished step for progress displays. Includes the dollars spent so far (None if unknown) and the last
-    metric."""
+    """A finished step, for progress displays, with the dollars spent so far (None if unknown) and the last metric."""
 
     number: int
     action: str
@@ -62,7 +61,7 @@ class StepTaken(NamedTuple):
 def run_name(
     task: Task, method: Method, starter: Starter, models: Sequence[str], related: str = "", environment: object = None
 ) -> str:
-    """Returns the name of a task's run. The name consists of a word from the starter, the mode and a digest. `related`
+    """Returns the name of a task's run, which consists of a word from the starter, the mode and a digest. `related`
     identifies the related files from outside the starter. `environment` is a JSON value with the package settings."""
     asked = task.model_dump(mode="json") | {"method": method.text, "starter": starter.identity, "models": list(models)}
     asked |= {"files": related} if related else {}
@@ -86,7 +85,7 @@ def codify(
     related: RelatedFiles,
     packages: Callable[[Workspace, Sequence[str]], Environment],
 ) -> CodificationResult:
-    """Runs or resumes a task in `folder`. Reuses earlier questions, runs and paid answers. `packages` creates a
+    """Runs or resumes a task in `folder`. Reuses earlier questions, runs and paid-for answers. `packages` creates a
     workspace's environment with additional modules.
 
     If the model becomes unavailable (budget spent, no endpoint, no usable answer), the result's `stopped` contains the
@@ -131,7 +130,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
     session.workspace.rewind(max((each.version for each in steps(folder)[-1:]), default=0))
     baseline = session.operations.do("baseline", {}, Baseline, lambda: _baseline(session))
     if baseline.metric is None:
-        # Lets a repeated command start from scratch.
+        # so that repeating the command starts from scratch
         shutil.rmtree(folder)
         notes = f" (notes: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
         raise InputError(
@@ -165,7 +164,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
 def _taken(
     session: Session, actions: Actions, history: Sequence[Taken], verdict: Verdict | None
 ) -> tuple[Taken | None, Verdict | None]:
-    """Returns the next step and the last verdict. Executes the step unless an earlier run stored it."""
+    """Returns the next step and the last verdict. Executes the step unless its result is already stored."""
     operations, number = session.operations, len(history) + 1
     if (known := operations.get("step", {"number": number}, Taken)) is not None:
         session.questions.expert_calls += known.expert_calls
@@ -243,7 +242,7 @@ def _result(
 ) -> CodificationResult:
     workspace, removed = session.workspace, ", ".join(session.baseline.removed[:4])
     last = history[-1].version if history else 0
-    workspace.rewind(last)  # undoes the edits of an interrupted step
+    workspace.rewind(last)  # undo the edits of an interrupted step
     if final and workspace.changed() and (verdict is None or not verdict.accepted):
         given = (verdict.places, verdict.declared) if verdict else ((), ())
         verdict = Actions(session).finish(*given, (), verdict).verdict
@@ -283,8 +282,7 @@ def _result(
 
 
 def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
-    """Returns a note on changes to the evaluation. Changes to the evaluation must be reported even if they are
-    allowed."""
+    """Returns a note on changes to the evaluation. Such changes must be reported even if they are allowed."""
     changes = verdict.evaluation_changes if verdict is not None else ()
     if not changes:
         return ()
@@ -293,7 +291,7 @@ def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
 
 
 def _finished(folder: Path, steps: int) -> CodificationResult | None:
-    """Returns the stored result of a finished run, or None if the run may now take more steps."""
+    """Returns the stored result of a finished run, or None if the run can take more steps."""
     try:
         result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
     except (OSError, ValueError):

@@ -1,5 +1,5 @@
-"""Stores the state that a run's steps share: task, workspace, models and library. Also runs the code, and reuses
-earlier results for the same files."""
+"""The state that a run's steps share: task, workspace, models and library. Also runs the code, and reuses earlier
+results for the same files."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ _MOST_NAMES = 4000
 
 
 class AddedModules(Value):
-    """Lists the modules that runs did not find, and whose packages were added."""
+    """The modules that runs did not find and whose packages were then added."""
 
     names: tuple[str, ...] = ()
 
 
 class Baseline(Value):
-    """Describes the starter's own run. Contains the metric, or the reason why it is missing. Lists the files that the
-    run removed or overwrote in its copy of the tree (None if unknown)."""
+    """The starter's own run: the metric, or why it is missing, and the files that the run removed or overwrote in its
+    copy (None if unknown)."""
 
     metric: float | None = None
     problem: str | None = None
@@ -48,8 +48,8 @@ _NO_CHECKS, _NOT_RUN = Properties(interface="", checks=()), Baseline()
 
 @dataclass
 class Session:
-    """Represents one run. `packages` creates an environment that contains the given modules in addition to the
-    starter's imports. `beside` contains the task's related files."""
+    """One run. `packages` creates an environment that contains the given modules in addition to the starter's imports.
+    `beside` contains the task's related files."""
 
     task: Task
     method: Method
@@ -72,8 +72,8 @@ class Session:
             self.commands.environment = self.packages(added)
 
     def run(self, trace: Sequence[str], command: str | None = None) -> RunResult:
-        """Returns the result of a command on the current files. If `command` is None, runs the task's command and its
-        evaluation. Runs each command only once for the same files."""
+        """Returns the result of running a command (by default the task's command and its evaluation) on the current
+        files. Each command runs only once for the same files."""
 
         def run() -> RunResult:
             if command is not None:
@@ -87,8 +87,8 @@ class Session:
     def measured(
         self, workspace: Workspace, commands: Commands, trace: Sequence[str] = (), first: Sequence[str] = ()
     ) -> RunResult:
-        """Runs the task's command and its evaluation in a workspace, which may contain the current or other files.
-        `trace` and `first` have the same meaning as in `Commands.run`."""
+        """Runs the task's command and its evaluation in a workspace, which may contain files other than the current
+        ones. `trace` and `first` have the same meaning as in `Commands.run`."""
         task, metric = self.task, self.task.parsed_metric
         return measured(
             commands, workspace, task.run, task.evaluate, metric, self.reader, self.origin(),
@@ -127,7 +127,7 @@ class Session:
         return digest({path: [file.executable, sha256(file.content).hexdigest()] for path, file in files})
 
     def described(self) -> str:
-        """Returns the description of the task, which every prompt contains."""
+        """Returns the task description that every prompt contains."""
         task = self.task
         known = "unknown" if self.baseline.metric is None else f"{self.baseline.metric:g}"
         measured_by = f"Then measured, from the files that it left, by: {task.evaluate}\n" if task.evaluate else ""
@@ -151,7 +151,7 @@ class Session:
         return "\n\n".join(lines)
 
     def script(self) -> str:
-        """Returns the file from which the agent starts."""
+        """Returns the file that the agent starts from."""
         if self.task.script:
             return self.task.script
         named = (program.script(self.workspace.files) for program in started(self.task.run))
@@ -189,7 +189,7 @@ class Session:
         return "\n\n".join(blocks)
 
     def traced(self) -> list[str]:
-        """Returns the Python files that differ from the starter. Runs count how often the lines in these files run."""
+        """Returns the Python files that differ from the starter. Line counts are recorded for these files."""
         return [path for path in self.workspace.changed() if path in self.workspace.files and path.endswith(".py")]
 
 

@@ -25,7 +25,7 @@ from xkg.serve.service import Service
 
 _WITHOUT_KEY = "`xkg implement` needs a language model; to use your own endpoint, set llm.base_url"
 RUNS = "runs"
-"""Names the folder in a graph that contains its runs."""
+"""The name of the runs folder in a graph."""
 
 
 def implement(

@@ -21,11 +21,11 @@ _TEXTS = (".txt", ".rst", "")
 
 
 class Task(Value):
-    """Describes a task. `method` is a file (`paper.tex#sec:method` for one section), a paper or technique in the graph,
-    or the text itself. `run` is the command whose output or files contain `metric`. If the command `evaluate` is set,
-    it reports the metric instead. `evaluate` sees the files that `run` left. `evaluate` sees edited files only if it
-    fails without them. `script` is the file to start from, by default the first file mentioned in `run`. `baseline` is
-    the starter's metric, which is measured if None. `related` lists files and folders that belong to the method, in the
+    """A task. `method` is a file (`paper.tex#sec:method` for one section), a paper or technique in the graph, or the
+    text itself. `run` is the command whose output or files contain `metric`. If the command `evaluate` is set, it
+    reports the metric instead. `evaluate` sees the files that `run` left behind, but edited files only if it fails
+    without them. `script` is the file to start from, by default the first file mentioned in `run`. `baseline` is the
+    starter's metric, which is measured if None. `related` lists files and folders that belong to the method, in the
     starter or (read-only) elsewhere on this machine. `data` maps paths in the starter to folders that runs may read.
     `protect` lists additional parts of the evaluation (`path` or `path::function`). The evaluation may change only if
     `may_change_evaluation` is set."""
@@ -59,9 +59,9 @@ class Task(Value):
 
 
 class Method(Value):
-    """Contains a method's text and its source. `parts` lists the names of the method's components in the graph, in
-    build order. `library` describes these components with their code and levels, and related techniques. `notes` lists
-    parts of the paper that the text omits."""
+    """A method's text and its source. `parts` lists the names of the method's components in the graph, in build order.
+    `library` describes these components with their code and levels, and related techniques. `notes` lists parts of the
+    paper that the text omits."""
 
     text: str
     source: str
@@ -71,7 +71,7 @@ class Method(Value):
 
 
 def _files_named(command: str) -> set[str]:
-    """Returns the paths in a tree to which words in a command may refer. Includes the paths of modules with dotted
+    """Returns the paths in a tree that a command's words may refer to. Includes the paths of modules with dotted
     names."""
     words = [(program, word) for program in started(command) for word in program.words]
     modules = [program.path(word.replace(".", "/")) for program, word in words]
@@ -95,8 +95,7 @@ def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
 
 
 def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Converts paths in a task file. The paths are relative to the file's folder, and become relative to the working
-    directory."""
+    """Makes paths in a task file, which are relative to the file's folder, relative to the working directory."""
     for name in ("method", "starter"):
         value = fields.get(name)
         path, mark, rest = value.partition("#") if isinstance(value, str) else ("", "", "")
@@ -111,7 +110,7 @@ def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _related_beside(name: str, folder: Path, starter: Path) -> str:
-    """Converts a related file's path. Keeps a path in the starter. A path relative to the task file's folder becomes
+    """Converts a related file's path. A path in the starter is kept. A path relative to the task file's folder becomes
     relative to the working directory."""
     usable = 0 < len(name) < 1000 and "\0" not in name and not Path(name).is_absolute()
     of_starter = usable and (starter / name).exists() and not name.startswith("..")

@@ -1,6 +1,6 @@
 """Exports a run's steps as JSON lines, or as an Inspect log for `inspect view`.
 
-Exports contain the finished steps. Exports also work for runs that are in progress or were killed."""
+Exports contain the finished steps, even for runs that are in progress or were killed."""
 
 import json
 from collections.abc import Iterator
@@ -33,8 +33,8 @@ def steps(folder: Path) -> list[Taken]:
 
 
 def json_lines(folder: Path) -> str:
-    """Returns the steps as JSON lines. Each line contains the number, the step, the observation and the version. Raises
-    the same errors as `steps`."""
+    """Returns the steps as JSON lines. Each line contains a step with its number, observation and version. Raises the
+    same errors as `steps`."""
     return "".join(json.dumps(each.model_dump(mode="json"), ensure_ascii=False) + "\n" for each in steps(folder))
 
 

@@ -1,4 +1,4 @@
-"""Decides whether a run is done. The decision rests on evidence from running the code, not on a model's opinion."""
+"""Decides whether a run is done, based on evidence from running the code rather than a model's opinion."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -21,9 +21,8 @@ MEANING: dict[Class, str] = {
 
 
 class Doubt(Value):
-    """Describes an open question about an answer without faults. `about` identifies the question. `answer` is the
-    agent's answer, or ''. Only the agent sees `more`. The line numbers are set if the question is about lines in a
-    file."""
+    """An open question about an answer without faults. `about` identifies the question. `answer` is the agent's answer,
+    or ''. `more` is shown only to the agent. The line numbers are set if the question is about lines in a file."""
 
     about: str
     text: str
@@ -43,12 +42,11 @@ class Doubt(Value):
 
 
 class Verdict(Value):
-    """Contains the result of checking an answer. `faults` lists why the work is not done, with one line for each
-    reason. `doubts` lists the points that the agent must answer. `declared` lists the settings that the method changes,
-    according to the agent. `places` contains the method's parts with their lines. `never_ran` contains changed lines
-    that did not run. `evaluation_changes` and `setting_changes` are reported even if they are allowed. `touched` lists
-    measuring files that the run overwrote or removed. `remarks` describe how the metric was computed, and are not
-    faults."""
+    """The result of checking an answer. `faults` lists the reasons why the work is not done, one per line. `doubts`
+    lists the points that the agent must answer. `declared` lists the settings that the method changes, according to the
+    agent. `places` contains the method's parts with their lines. `never_ran` contains changed lines that did not run.
+    `evaluation_changes` and `setting_changes` are reported even if they are allowed. `touched` lists measurement files
+    that the run overwrote or removed. `remarks` describe how the metric was computed, and are not faults."""
 
     faults: tuple[str, ...]
     doubts: tuple[Doubt, ...] = ()
@@ -71,9 +69,9 @@ def judge(
     session: Session, result: RunResult, places: Sequence[PartPlace], declared: Sequence[ChangedSetting]
 ) -> Verdict:
     """Checks the work against the definition of done. The run must exit with 0, the metric must be readable, and every
-    part must have a place whose changed lines ran. Settings and evaluation must be unchanged unless the method or the
-    task allows changes. `result` is the traced run of the current version. The run may remove only files that the
-    starter's run also removes."""
+    part must have a place whose changed lines were run. Settings and evaluation must be unchanged unless the method or
+    the task allows the change. `result` is the traced run of the current version. The run may remove only files that
+    the starter's run also removes."""
     task, workspace, reader, origin = session.task, session.workspace, session.reader, session.origin()
     faults: list[str] = []
     before, after = workspace.texts(0), workspace.texts()

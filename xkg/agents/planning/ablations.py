@@ -1,4 +1,4 @@
-"""Plans ablations for a paper. A language model plans them with material from the graph. Without a model, the plan
+"""Plans ablations for a paper. A language model plans them using material from the graph. Without a model, the plan
 comes from the graph alone."""
 
 import time
@@ -31,12 +31,13 @@ def plan_ablations(
     wait_seconds: float | None = None,
 ) -> AblationPlan:
     """Returns at most `k` ablations for a paper (id or title), with the lines to change. The lines come from the graph,
-    or are located in the folder `repository`. If `roots` is not None, `repository` must be inside one of these folders.
+    or from a search of the folder `repository`. If `roots` is not None, `repository` must be inside one of these
+    folders.
 
     Waits at most `wait_seconds` for the configured language model. If `wait_seconds` is None, the limit for one call
-    applies. If the model does not answer or no model is configured, the plan comes from the graph alone, and
-    `planned_by` says so. Raises `UnknownIdError` if the paper is unknown, and `StoreError` if the graph is empty.
-    Raises `InputError` if `k` is out of range or a folder cannot be read."""
+    applies. If no model is configured or it does not answer, the plan comes from the graph alone, and `planned_by` says
+    so. Raises `UnknownIdError` if the paper is unknown, and `StoreError` if the graph is empty. Raises `InputError` if
+    `k` is out of range or a folder cannot be read."""
     if not 1 <= k <= MOST:
         raise InputError(f"{k} ablations cannot be planned; ask for 1 to {MOST}")
     material = gather(service, paper)
@@ -66,8 +67,8 @@ def context(service: Service, paper: str) -> str:
 def _ablations(
     service: Service, material: Material, k: int, wait_seconds: float | None
 ) -> tuple[Sequence[PlannedAblation], str, bool]:
-    """Returns the ablations without lines, a description of how they were planned, and whether only the graph was
-    used."""
+    """Returns the ablations without lines, a description of how they were planned, and a flag that is True if only the
+    graph was used."""
     if not material.components:
         return (), _ALONE, True
     questions = service.questions()
@@ -87,7 +88,7 @@ def _ablations(
 
 
 def _grouped(material: Material) -> str:
-    """Returns a note about components that are left out because they only seem to group other components. Names the
+    """Returns a note about components that are left out because they seem only to group other components. Names the
     topmost component of each group."""
     left = groupings(material.components)
     ids = {component.id for component in left}

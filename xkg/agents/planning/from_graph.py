@@ -1,9 +1,9 @@
 """Proposes ablations from the graph alone, without a language model.
 
 Ranks components by several criteria, and combines the rankings with rank fusion. The criteria are the effect measured
-in earlier ablations, mentions in the abstract, and the number of findings and components that depend on the component.
-Other criteria are the score of the component's best lines in the code, and its position in the hierarchy. Single
-components rank above groups. Leaves out components that only group other components (see `groupings`)."""
+in earlier ablations, mentions in the abstract, and how many findings and components depend on the component. Further
+criteria are the score of its best lines in the code, and its position in the hierarchy. Single components rank above
+groups. Omits components that only group other components (see `groupings`)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ _FUSED_FROM = 5
 _MOST_METRICS = 3
 _MOST_OF_A_NAME = 0.5
 _FITTING = 0.9
-"""Sets the minimum score for an idea. Similar techniques are often not substitutes."""
+"""The minimum score for an idea. Similar techniques are often no substitutes."""
 
 _JUDGE = r"(?:judge|assess|evaluate|monitor|diagnose|gauge|score|track|check|test|quantify|measure)"
 _JUDGING = r"(?:judging|assessing|evaluating|monitoring|diagnosing|gauging|measuring|testing)"
@@ -33,7 +33,7 @@ _MEASURE_BY_NAME = re.compile(
 )
 _SENTENCE = 400
 _UNMEASURED = 0.05
-"""Sets the change assumed for components that were never measured, in order to rank them."""
+"""The change assumed for components that were never measured, so that they can be ranked."""
 
 _ORDERS: tuple[Callable[[Component], float], ...] = (
     lambda c: -abs(c.measured) if c.measured is not None else -_UNMEASURED,
@@ -51,9 +51,9 @@ def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
 
 
 def ranking(material: Material) -> list[Component]:
-    """Returns the components, most worthwhile first. Leaves out components that only group other components. Components
-    above or below a chosen component come after all others, and so do components with the same name plus a qualifier.
-    Components that only measure results come last."""
+    """Returns the components, most promising first. Omits components that only group other components. Components above
+    or below a chosen component come after all others, as do components with the same name plus a qualifier. Components
+    that only measure results come last."""
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
     related: list[Component] = []
@@ -69,8 +69,8 @@ def ranking(material: Material) -> list[Component]:
 
 
 def only_measures(component: Component) -> bool:
-    """Returns whether a component only measures the method's results. The component's name or definition must indicate
-    measuring. No other component's code may use it, and no finding may mention it."""
+    """Returns whether a component only measures the method's results. Its name or definition must suggest measurement,
+    no other component's code may use it, and no finding may mention it."""
     if component.users or component.parts or component.findings:
         return False
     first = re.split(r"(?<=[.!?]) ", component.definition[:_SENTENCE], maxsplit=1)[0]
@@ -78,9 +78,9 @@ def only_measures(component: Component) -> bool:
 
 
 def groupings(components: Sequence[Component]) -> Sequence[Component]:
-    """Returns the components of groups on which nothing in the graph depends, such as a taxonomy or a theory's
-    headings. A group is a component with its parts. Returns nothing if no other component would be left, because the
-    graph may then contain too little information."""
+    """Returns the components of groups that nothing in the graph depends on, such as a taxonomy or a theory's headings.
+    A group is a component with its parts. Returns nothing if no other component would be left, because the graph may
+    then contain too little information."""
     by_id = {component.id: component for component in components}
     definitions = {component.id: _spaced(component.definition) for component in components}
     rested = {name for c in components if _rested_on(c, by_id, definitions) for name in (c.id, *_above(c, by_id))}
@@ -90,9 +90,9 @@ def groupings(components: Sequence[Component]) -> Sequence[Component]:
 
 
 def _rested_on(component: Component, by_id: dict[str, Component], definitions: dict[str, str]) -> bool:
-    """Returns whether there is evidence that the method contains this component. Evidence is the abstract, a finding,
-    code, lines or similar techniques in other papers. The definition of another component, neither above nor below this
-    one, also counts."""
+    """Returns whether there is evidence that the method contains this component. It may come from the abstract, a
+    finding, code, lines, similar techniques elsewhere, or the definition of a component neither above nor below this
+    one."""
     known = component.findings or component.users or component.place or component.level != "none"
     if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True
@@ -109,7 +109,7 @@ def _spaced(text: str) -> str:
 
 def _ranked(components: Sequence[Component]) -> Sequence[Component]:
     """Sorts components, best first, by reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). Equal
-    components share a rank, and ties keep the paper's order."""
+    components share a rank, and ties are in the paper's order."""
 
     def score(component: Component) -> float:
         better = (sum(order(other) < order(component) for other in components) for order in _ORDERS)
@@ -125,7 +125,7 @@ def _within(a: Component, b: Component, by_id: dict[str, Component]) -> bool:
 def _same_name(a: Component, b: Component) -> bool:
     """Returns whether two names are equal, ignoring case, hyphens and spaces. Also returns true if one name is the
     other with a qualifier in front ("test-time X" and "X"). Returns false for single-word names, which are too
-    unspecific."""
+    generic."""
     shorter, longer = sorted(([word.casefold() for word in _WORD.findall(c.name)] for c in (a, b)), key=_length)
     return "".join(longer).endswith("".join(shorter)) and len(shorter) > 1
 

@@ -17,7 +17,7 @@ from xkg.value import Value
 MOST_COMPONENTS = 60
 MOST_ALTERNATIVES = 3
 FITTING = 0.5
-"""Sets the minimum score (`SearchRow.score`) of a replacement technique. Above this score, most replacements are
+"""The minimum score (`SearchRow.score`) of a replacement technique. Above this score, most replacements are
 suitable."""
 
 _QUERY = 400
@@ -25,18 +25,18 @@ _NAME_WORDS = 12
 _WORD = re.compile(r"[^\W_]++")
 _MOST_TABLES = 200
 _CAPTION = 160
-"""Limits the length of a caption in characters."""
+"""The maximum length of a caption in characters."""
 _TABLE = re.compile(
     r"^Table [A-Z0-9.]{1,5}[.:] .{8,600}$(?:\n\\begin\{tabular\}[^\0]{0,6000}?\\end\{tabular\}$)?", re.MULTILINE
 )
 """Matches a table caption on its own line, in Markdown or PDF text, with the rows below it."""
 _NUMBER = re.compile(r"[&|][^&|\n\w]{0,12}\d")
-"""Matches a table cell that begins with a number. A table without any, such as a table of examples, contains no
+"""Matches a table cell that begins with a number. A table without such a cell, such as a table of examples, contains no
 measurements."""
 
 
 class Alternative(Value):
-    """Describes a technique from another paper that matches a component's definition, but is not the same concept."""
+    """A technique from another paper that matches a component's definition but is not the same concept."""
 
     id: str
     name: str
@@ -45,13 +45,13 @@ class Alternative(Value):
 
 
 class Component(Value):
-    """Describes a component of the paper's method. `mentioned` is the fraction (0 to 1) of the component's name that
-    appears as consecutive words in the abstract. `findings` are the names of findings that mention the component.
-    `users` are the names of components, other than the parent, whose code contains the component's code. `siblings` is
-    the number of the parent's other parts, and `parts` is the number of the component's own parts. `place` is the score
-    of the best stored lines, or 0 if no lines are stored. `tables` are the captions of tables that mention the
-    component. `measured` is the largest relative change in ablations of this component or of the same concept in
-    another paper, or None if there are none."""
+    """A component of the paper's method. `mentioned` is the fraction (0 to 1) of the component's name that appears as
+    consecutive words in the abstract. `findings` are the names of findings that mention the component. `users` are the
+    names of components (other than the parent) whose code contains the component's code. `siblings` is the number of
+    the parent's other parts, and `parts` is the number of the component's own parts. `place` is the score of the best
+    stored lines, or 0 if no lines are stored. `tables` are the captions of tables that mention the component.
+    `measured` is the largest relative change in ablations of this component or of the same concept in another paper, or
+    None if there are none."""
 
     id: str
     name: str
@@ -72,7 +72,7 @@ class Component(Value):
 
 
 class Material(Value):
-    """Contains a planner's input about a paper. `left_out` counts the components beyond the first `MOST_COMPONENTS`."""
+    """A planner's input about a paper. `left_out` counts the components beyond the first `MOST_COMPONENTS`."""
 
     paper: str
     title: str
@@ -83,8 +83,8 @@ class Material(Value):
 
 
 def gather(service: Service, paper: str) -> Material:
-    """Gathers the material for a paper (id or title). Leaves out a root technique with components, because it is the
-    whole method. Raises `UnknownIdError` if the paper is unknown, and `StoreError` if the graph is empty."""
+    """Gathers the material for a paper (id or title). Omits a root technique with components, because it is the whole
+    method. Raises `UnknownIdError` if the paper is unknown, and `StoreError` if the graph is empty."""
     answer = service.paper(paper, include_code=True, full=True)
     parents = _parents(answer)
     inner = set(parents.values())
@@ -129,7 +129,7 @@ def gather(service: Service, paper: str) -> Material:
 
 
 def _measured(service: Service, paper: str) -> dict[str, float]:
-    """Returns measured changes by technique. Returns none if the graph contains no ablations or cannot run queries for
+    """Returns measured changes by technique. Returns none if the graph contains no ablations or cannot be queried for
     them."""
     found: dict[str, float] = {}
     for query in _MEASURED_BEFORE:

@@ -14,12 +14,12 @@ _OPEN = "undecided: no table in the paper is known to measure this component"
 
 
 class PlannedAblation(Value):
-    """Describes one experiment, which is compared with an unchanged run. `component` is the id of the changed
-    technique, or empty if the technique is not in the graph. `ablated_part` describes the changed part. `replacement`
-    lists the options to try instead (REPLACE) or in addition (ADD), and is empty for REMOVE. `metrics` lists measures,
-    or tables in the paper that report them. `ideas` are techniques from other papers that match the definition. The
-    inputs and outputs of these techniques may differ. `places` are the lines to change, best first. `note` explains why
-    no lines are known, or adds a caveat."""
+    """One experiment, which is compared with an unchanged run. `component` is the id of the changed technique, or empty
+    if the technique is not in the graph. `ablated_part` describes the changed part. `replacement` lists the options to
+    try instead (REPLACE) or in addition (ADD), and is empty for REMOVE. `metrics` lists measures, or tables in the
+    paper that report them. `ideas` are techniques from other papers that match the definition. The inputs and outputs
+    of these techniques may differ. `places` are the lines to change, best first. `note` explains why no lines are
+    known, or adds a caveat."""
 
     name: str
     component: str
@@ -34,8 +34,8 @@ class PlannedAblation(Value):
 
 
 class AblationPlan(Quoting):
-    """Contains the ablations for a paper, most informative first. `planned_by` is the model, or the reason why only the
-    graph was used. `searched` states where the lines were searched for. `note` describes the parts that were left out.
+    """The ablations for a paper, most informative first. `planned_by` is the model, or the reason why only the graph
+    was used. `searched` states where the lines were searched for. `note` describes the parts that were left out.
 
     A plan's string form is Markdown."""
 

@@ -12,7 +12,7 @@ from xkg.text.unicode import one_line
 
 PROMPT = load_prompt(Path(__file__).parent / "prompts" / "ablations.md")
 _DEFINITION = 200
-"""Limits the number of characters per definition in the list. The context before the list contains longer
+"""The maximum number of characters per definition in the list. The context before the list contains longer
 definitions."""
 
 _LONGEST = 600
@@ -36,13 +36,13 @@ class Ablations(AnswerType):
 
 
 def inputs(material: Material, context: str, k: int) -> dict[str, str]:
-    """Returns the inputs for `PROMPT`. `context` describes the paper. `context` contains the graph's planning view, and
-    may contain the paper's text."""
+    """Returns the inputs for `PROMPT`. `context` describes the paper with the graph's planning view and possibly the
+    paper's text."""
     return {"paper": context, "components": describe(material.components), "most": str(k)}
 
 
 def describe(components: Sequence[Component]) -> str:
-    """Returns a numbered list of the facts that the graph contains about each component. Numbers start at 1."""
+    """Returns a numbered list of the facts about each component in the graph. Numbers start at 1."""
     return "\n".join(_described(n, component) for n, component in enumerate(components, start=1)) or "(none)"
 
 

@@ -40,27 +40,28 @@ from xkg.value import Value
 
 _TREE = "../../../../work"  # relative to the package folder in a run's environment
 ADDED = "requirements-xkg.txt"
-"""Names the requirements file that xkg adds to a tree. It overrides requirements in the tree's own files."""
+"""The name of the requirements file that xkg adds to a tree, which overrides the requirements in the tree's own
+files."""
 
 _BASH = ("bash", "-eo", "pipefail", "-c")  # the shell and options that GitHub Actions uses for a step
 _GRACE_SECONDS = 15
 _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
 
-# Before Python 3.9, tracebacks show a script's path as it is written in the command.
+# Before Python 3.9, tracebacks show a script's path as written in the command.
 _FRAME = re.compile(rf'File "(?:{HOME}/work/)?([^"/<\n][^"\n]{{0,199}})", line (\d{{1,7}})')
 
 
 class Left(NamedTuple):
-    """Refers to the files that a run left behind. The files form an archive that starts at a byte offset in a file."""
+    """The files that a run left behind, as an archive that starts at a byte offset in a file."""
 
     file: Path
     start: int
 
 
 class Evaluated(Value):
-    """Describes how a second command measured a run's files. Contains the command's output, and the wanted files that
-    it left."""
+    """The measurement of a run's files by a second command: the command's output, and the wanted files that it left
+    behind."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -70,16 +71,16 @@ class Evaluated(Value):
 
 
 class RunResult(Value):
-    """Describes the result of a run. `output` combines stdout and stderr. If the output is longer than 2 MB, its middle
-    is cut. `lines` counts how often each executed line in the traced files ran. `lines` is None if the run was not
-    traced or the sandbox was killed. For awaited lines, `lines` contains at least one line from each group that ran.
-    `gave_up` means that other groups may also have run. `opened` lists the tree's files that a traced run opened, or is
-    None if unknown. `printed` is the file and line that last printed a match for the pattern. `files` contains the
-    wanted files that exist. `problem` is a one-line error, or None. `removed` lists at most 20 of the tree's files that
-    the run removed from its copy. `rewritten` lists the tree's files that the run changed. If `evaluated` is set, it
-    contains the metric. `apart` means that no edited file was present when the metric was computed. `left_at` is the
-    offset of the archive of left files, or None. `downloads` lists failed network requests. `refused` lists hosts that
-    the run was not allowed to reach. `lacks_gpu` means that the run failed because CUDA is missing."""
+    """The result of a run. `output` combines stdout and stderr. If it is longer than 2 MB, the middle is cut. `lines`
+    counts how often each executed line in the traced files ran. `lines` is None if the run was not traced or the
+    sandbox was killed. For awaited lines, `lines` contains at least one line from each group that ran. `gave_up` means
+    that other groups may also have run. `opened` lists the tree's files that a traced run opened, or is None if
+    unknown. `printed` is the file and line that last printed a match for the pattern. `files` contains the wanted files
+    that exist. `problem` is a one-line error, or None. `removed` lists at most 20 of the tree's files that the run
+    removed from its copy. `rewritten` lists the tree's files that the run changed. If `evaluated` is set, it contains
+    the metric. `apart` means that no edited file was present when the metric was computed. `left_at` is the offset of
+    the archive of files left behind, or None. `downloads` lists failed network requests. `refused` lists hosts that the
+    run was not allowed to reach. `lacks_gpu` means that the run failed because CUDA is missing."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -116,8 +117,8 @@ class RunResult(Value):
             return None, str(error)
 
     def claimed(self, metric: Metric, reader: SourceReader) -> float | None:
-        """Returns the metric in the run's own output and files, if a second command measured the run. Returns None if
-        the run reported no value."""
+        """Returns the metric in the run's own output and files, if a second command measured the run, or None if the
+        run reported no value."""
         own = self.model_copy(update={"evaluated": None})
         return None if self.evaluated is None else own.metric_or_problem(metric, reader)[0]
 
@@ -126,7 +127,7 @@ class Commands:
     """Runs commands in workspaces with one set of packages. `data` maps paths in the tree to read-only folders or files
     on this machine. `variables` are added to the sandbox's environment. `gpu` is a GPU that runs may use.
     `limits.disk_mb` limits the data that a run writes, including its copy of the tree. `fetched` contains the files
-    that a `fetch` command left. Each run sees them unchanged.
+    that a `fetch` command left behind. Each run sees them unchanged.
 
     Raises `InputError` if data does not exist or would hide a file in the tree."""
 
@@ -175,11 +176,11 @@ class Commands:
         hosts: frozenset[Host] = frozenset(),
         first: Sequence[str] = (),
     ) -> RunResult:
-        """Runs a shell command with Bash, which stops at the first failure, and returns the result. `trace` lists
-        Python files in the tree. The result counts how often the lines of these files ran, which slows the files down.
-        `printed` is a pattern. The result includes the line that last printed a match. `wanted` lists the files that
-        the command should leave. `awaited` maps files to groups of lines. The trace records whether any line in each
-        group ran, and stops once every group has run.
+        """Runs a shell command with Bash, stopping at the first failure, and returns the result. `trace` lists Python
+        files in the tree, which run more slowly while the result counts how often their lines ran. `printed` is a
+        pattern; the result includes the line that last printed a match. `wanted` lists the files that the command
+        should leave behind. `awaited` maps files to groups of lines. The trace records whether any line in each group
+        ran, and stops once every group has run.
 
         `leaves` is an archive for the files that the command creates or overwrites (`RunResult.left_at`). A later
         command receives these files as `left`, except hidden files, files in `wanted`, and files that Python could
@@ -348,13 +349,13 @@ class Commands:
 
 
 def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
-    """Returns folders and files on this machine by their path in the tree. Resolves symbolic links."""
+    """Maps paths in the tree to folders and files on this machine. Resolves symbolic links."""
     return {name.strip("/"): place.expanduser().resolve() for name, place in (data or {}).items()}
 
 
 def _last_error(output: str) -> str:
-    """Returns the first line of the last Python error, without its notes and any output that follows. Returns the last
-    line of the output if there is no error."""
+    """Returns the first line of the last Python error, without notes or later output, or the output's last line if
+    there is no error."""
     kind, message = last_error(output[-_ENDS:])
     if kind.endswith("Error") or (kind and TRACEBACK in output):
         return f"{kind}: {message.partition(chr(10))[0]}".removesuffix(": ")
@@ -376,11 +377,11 @@ def packages_for(
     command: str = "",
 ) -> Environment:
     """Returns an environment for a workspace. The environment contains the packages that the Python files import (in
-    the versions from requirement files) and the packages that requirement files declare. The environment also contains
-    packages that provide `modules`, which were missing at run time. If `command` starts some of the files, only the
-    imports of these files and the packages in `ADDED` are installed. Modules in the tree itself or in `data` (see
-    `Commands`) are not installed. The notes list files that cannot be parsed. Raises `UnsafeInputError` if too many
-    files cannot be parsed."""
+    the versions from requirement files) and the packages that requirement files declare. It also contains packages that
+    provide `modules`, which were missing at run time. If `command` starts some of the files, only the imports of these
+    files and the packages in `ADDED` are installed. Modules in the tree itself or in `data` (see `Commands`) are not
+    installed. The notes list files that cannot be parsed. Raises `UnsafeInputError` if too many files cannot be
+    parsed."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -418,7 +419,7 @@ def _with_scripts(command: str, workspace: Workspace) -> str:
 
 
 def cut_middle(text: str, characters: int) -> str:
-    """Returns the text. If the text is too long, replaces its middle with a line that states how much was cut."""
+    """Returns the text. If the text is too long, replaces its middle with a line that says how much was cut."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -434,8 +435,8 @@ def numbered(lines: Iterable[str], first: int = 1) -> str:
 
 def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: Set[int]) -> str:
     """Returns the `marked` lines in a Python file, prefixed with `+`, with two lines of context on each side. Each line
-    has its number and its run count. The count is `-` if a line in `code` never ran. The count is empty for lines that
-    cannot run (comments, docstrings)."""
+    shows its number and run count. The count is `-` if a line in `code` never ran, and empty for lines that cannot run
+    (comments, docstrings)."""
     shown = []
     last = 0
     for number, line in enumerate(text.splitlines(), 1):
@@ -458,8 +459,7 @@ def _report(stderr: str) -> dict[str, Any] | None:
 
 
 def _beginning(file: Path, size: int) -> dict[str, Any]:
-    """Returns the first `size` bytes of an output file. If there are too many bytes, leaves out the middle, as in a
-    program's result."""
+    """Returns at most `size` bytes of an output file. If there are more, cuts the middle, as in a program's result."""
     with file.open("rb") as opened:
         if size <= 2 * _ENDS:
             return {"output": opened.read(size), "omitted": 0}

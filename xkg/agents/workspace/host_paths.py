@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 
 def without_host_paths(text: str, places: Mapping[str, str]) -> str:
-    """Replaces each path in `places`, also at the start of longer paths. Does not replace parts of longer names."""
+    """Replaces each path in `places`, including at the start of longer paths. Does not replace parts of longer
+    names."""
     named = sorted((place for place in places if place.strip("/")), key=len, reverse=True)
     if not named:
         return text

@@ -1,10 +1,10 @@
-"""Runs a task's command and measures the result. If possible, measures separately from edited code.
+"""Runs a task's command and measures the result, in isolation from edited code if possible.
 
 Code that an agent or an ablation changed can alter anything in its process, and static analysis cannot detect every
 change. The evaluation command therefore runs in a separate sandbox, in a fresh copy of the tree without the edited
-files. The evaluation receives the files that the first command left as data. The edited files are added only if the
-evaluation fails without them, for example because it imports edited code. If a task has no evaluation command, the
-result comes from its run alone. `remarks` reports which case applied, and which measuring files were overwritten."""
+files. The files that the first command left behind serve as its data. The edited files are added only if the evaluation
+fails without them, for example because it imports edited code. If a task has no evaluation command, the result comes
+from its run alone. `remarks` reports which case applied, and which measurement files were overwritten."""
 
 import tempfile
 from collections import Counter
@@ -19,16 +19,16 @@ from xkg.value import Value
 
 
 class Origin(Value):
-    """Describes how a version of the code differs from the starter. `edited` lists the edited paths, and `measuring`
-    lists files with code that measures. `outputs` lists files in the starter that its own run overwrites. None means
-    that any file may be overwritten."""
+    """The differences between a version of the code and the starter. `edited` lists the edited paths, and `measuring`
+    lists files with measurement code. `outputs` lists files in the starter that its own run overwrites. None means that
+    any file may be overwritten."""
 
     edited: tuple[str, ...] = ()
     measuring: tuple[str, ...] = ()
     outputs: tuple[str, ...] | None = None
 
     def touched(self, result: RunResult) -> tuple[str, ...]:
-        """Returns the measuring files that a run removed or overwrote."""
+        """Returns the measurement files that a run removed or overwrote."""
         changed = {*result.removed, *result.rewritten} - set(self.outputs or ())
         return tuple(path for path in self.measuring if path in changed)
 
@@ -51,8 +51,8 @@ def measured(
     first: Sequence[str] = (),
 ) -> RunResult:
     """Runs `command`, and `evaluate` if there is one, and returns the combined result. Each command runs within the
-    limits of `commands`. Line counts are the sums over both commands. `first` has the same meaning as in
-    `Commands.run`. Raises the same errors as `Commands.run`."""
+    limits of `commands`. Line counts are summed over both commands. `first` has the same meaning as in `Commands.run`.
+    Raises the same errors as `Commands.run`."""
     printed = metric.key if metric.source == "output" else ""
     if evaluate is None:
         result = commands.run(
@@ -113,8 +113,8 @@ def _remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Or
 
 
 def _joined(ran: RunResult, found: RunResult, *, apart: bool) -> RunResult:
-    """Combines two results. Keeps the exit status of the second command, and the resource usage and effects of both
-    commands."""
+    """Combines two results. Combines two results: the exit status of the second command, and the resource usage and
+    effects of both."""
     lines = None
     if ran.lines is not None or found.lines is not None:
         both = [ran.lines or {}, found.lines or {}]

@@ -1,9 +1,9 @@
-"""Stores a run's finished operations. Finished operations are not repeated when the run resumes.
+"""Stores a run's finished operations, which are not repeated when the run resumes.
 
     folder/nodes/<operation>-<24 hex of the sha256 over its inputs>.json
 
-A node contains an operation's inputs and output. A run that resumes requests its operations in the same order and finds
-the stored outputs. Only interrupted operations run again."""
+A node contains an operation's inputs and output. A resumed run requests its operations in the same order and finds the
+stored outputs. Only interrupted operations run again."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ class Operations:
         self._folder = folder / "nodes"
 
     def do(self, name: str, inputs: Mapping[str, Any], kind: type[T], work: Callable[[], T]) -> T:
-        """Returns the stored output. If there is no stored output, runs `work` and stores its output."""
+        """Returns the stored output. If there is none, runs `work` and stores its output."""
         if (known := self.get(name, inputs, kind)) is not None:
             return known
         output = work()
@@ -34,7 +34,7 @@ class Operations:
         return output
 
     def get(self, name: str, inputs: Mapping[str, Any], kind: type[T]) -> T | None:
-        """Returns the stored output. Returns None if it is missing, damaged or from an incompatible version of xkg."""
+        """Returns the stored output, or None if it is missing, damaged or from an incompatible version of xkg."""
         try:
             return kind.model_validate_json(json.dumps(json.loads(self._place(name, inputs).read_bytes())["output"]))
         except (OSError, ValueError, KeyError, TypeError):

@@ -31,9 +31,9 @@ BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 
 
 class StatedPackages(Value):
-    """Describes the packages that a workspace imports or declares. `imports` maps top-level packages to the names used
-    from each. `lines` and `declared` contain requirements from files, as in `read_requirements`. `unknown` maps files
-    that crashed the parser to the reason. The requirements in these files are missing."""
+    """The packages that a workspace imports or declares. `imports` maps top-level packages to the names used from each.
+    `lines` and `declared` contain requirements from files, as in `read_requirements`. `unknown` maps files that crashed
+    the parser, and whose requirements are therefore missing, to the reason."""
 
     imports: dict[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -68,7 +68,7 @@ def outlines(mark: Mark, texts: Texts, without: Without) -> dict[str, Outline]:
 
 
 def applied(mark: Mark, texts: Texts, edits: Sequence[FileEdit]) -> dict[str, str] | str:
-    """Returns the files that edits change, with their new text. If the edits are refused, returns the reason."""
+    """Returns the files that edits change, with their new text, or the reason why the edits are refused."""
     mark("edits")
     try:
         return file_edits.applied(texts, edits)
@@ -112,15 +112,15 @@ def evaluation_changes(
 
 
 def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], without: Without) -> tuple[str, ...]:
-    """Returns the files that contain part of the evaluation. Also returns files that cannot be parsed, because they may
-    contain part of the evaluation."""
+    """Returns the files that contain part of the evaluation. Includes files that cannot be parsed, because they may
+    contain part of it."""
     found = [path for path, text in marked(mark, texts, without) if evaluation({path: text}, metric, protect)]
     return tuple(sorted({*found, *(without.keys() & texts.keys())}))
 
 
 def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, str]) -> float | str:
     """Returns the value of a metric in a run's output and files (in Base64), or the reason why it cannot be read.
-    Matching the metric's pattern can take hours if the pattern backtracks."""
+    Matching can take hours if the metric's pattern backtracks."""
     mark("metric")
     try:
         return metric.read(output, {path: base64.b64decode(text) for path, text in files.items()})
@@ -129,7 +129,7 @@ def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, st
 
 
 def marked(mark: Mark, texts: Texts, without: Without) -> Iterator[tuple[str, str]]:
-    """Yields the files to parse. Announces each file before it is parsed."""
+    """Yields the files to parse, announcing each file before it is parsed."""
     for path, text in sorted(texts.items()):
         if path not in without:
             mark(path)

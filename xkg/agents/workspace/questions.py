@@ -1,5 +1,5 @@
-"""Asks a run's language models in a cascade from the default model to the expert. The ledger records each call, and no
-answer is paid for twice."""
+"""Queries a run's language models in a cascade from the default model to the expert. The ledger records each call, and
+no answer is paid for twice."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -16,7 +16,7 @@ _TEMPERATURE = 0.2
 class Questions:
     """Asks a run's questions. The ledger lists them under the name `run`. The default model is asked up to `tries`
     times, and the stronger model up to `stronger_tries` times. `expert_calls` counts calls to the expert model.
-    `most_expert_calls` limits the calls to the expert model (None: no limit). This class is thread-safe if there is no
+    `most_expert_calls` limits the calls to the expert model (None: no limit). The class is thread-safe if there is no
     limit."""
 
     def __init__(

@@ -21,9 +21,8 @@ _FOLDERS = ("related", "related-code", "xkg-related")
 
 
 class RelatedFiles(Value):
-    """Describes read-only files that are related to a method. `of_starter` lists paths in the starter. `texts` contains
-    the texts of other files, by a path below the virtual folder `folder`. `notes` describes parts that were left
-    out."""
+    """Read-only files that are related to a method. `of_starter` lists paths in the starter. `texts` contains the texts
+    of other files, by a path below the virtual folder `folder`. `notes` describes parts that were left out."""
 
     of_starter: tuple[str, ...] = ()
     texts: Mapping[str, str] = {}
@@ -38,7 +37,7 @@ class RelatedFiles(Value):
         return hashlib.sha256("\0".join(f"{path}\0{text}" for path, text in self.texts.items()).encode()).hexdigest()
 
     def holds(self, path: str) -> bool:
-        """Returns whether a path is below the read-only `folder`."""
+        """Returns whether a path is under the read-only `folder`."""
         return bool(self.texts) and path.removeprefix("./").partition("/")[0] == self.folder
 
     def write(self, folder: Path) -> None:
@@ -56,11 +55,11 @@ def read_related(
 ) -> RelatedFiles:
     """Reads the related files listed in a task. A related file or folder is either in the starter or elsewhere on this
     machine. If `roots` is not None, files and folders elsewhere must be inside one of the `roots`. In folders, reads
-    all text files that git does not ignore, without following links. Leaves out large files and files that are not
-    UTF-8 text, and adds a note.
+    all text files that git does not ignore, without following links. Skips large files and files that are not UTF-8
+    text, and adds a note.
 
-    Raises `InputError` if a path does not exist, or if a listed file is not text or is larger than 200 kB. Raises
-    `InputError` for more than 200 files or 2 MB in total."""
+    Raises `InputError` if a path does not exist, a listed file is not text or exceeds 200 kB, or all exceed 200 files
+    or 2 MB."""
     folder = next(each for each in _FOLDERS if each == _FOLDERS[-1] or not any(_is_below(p, each) for p in starter))
     of_starter: dict[str, None] = {}
     texts: dict[str, str] = {}

@@ -77,7 +77,7 @@ def hint(
 
 
 def missing_output_folder(output: str, command: str, workspace: Workspace) -> str:
-    """Returns the missing folder in which a failed run tried to write a file, or '' if no folder is missing."""
+    """Returns the missing folder that a failed run tried to write a file to, or '' if no folder is missing."""
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     absent, programs = _ABSENT.findall(traceback), started(command)
     if not absent or not programs or not _WRITES.search(traceback):
@@ -98,7 +98,7 @@ def _without_line(path: str, number: int, workspace: Workspace) -> str:
 
 
 def _elsewhere(module: str, workspace: Workspace) -> str:
-    """Returns a hint about a repository file that has the name of a module that `python -m` did not find. Returns '' if
+    """Returns a hint about a repository file with the name of a module that `python -m` did not find. Returns '' if
     there is no such file."""
     name = f"{module.rpartition('.')[2]}.py"
     places = sorted(path for path in workspace.files if posixpath.basename(path) == name)
@@ -151,8 +151,8 @@ def _down_to(path: str) -> list[str]:
 
 
 def _described(wanted: Reached, workspace: Workspace, size: str) -> str:
-    """Describes a network request and its origin, as in `https://host/file (40 MB) for torchvision at train.py:8`. The
-    description includes the text of the line."""
+    """Describes a network request and its origin, including the source line, as in `https://host/file (40 MB) for
+    torchvision at train.py:8`."""
     path, _, line = wanted.place.rpartition(":")
     lines = workspace.text(path).splitlines() if path in workspace.files else []
     code = lines[int(line) - 1].strip()[:120] if line.isdigit() and 0 < int(line) <= len(lines) else ""

@@ -21,7 +21,7 @@ _STYLES = {"built": "green", "unchanged": "dim", "partial": "yellow", "failed": 
 
 
 def lines(report: BatchReport) -> Iterator[Text | Padding]:
-    """Yields the rows of a report and their total. Failure reasons and notes follow each row."""
+    """Yields the rows of a report, each followed by failure reasons and notes, and then the total."""
     for row in report.rows:
         code = ", ".join(f"{n} {level}" for level, n in row.levels.items())
         hidden = f", {sum(row.hidden.values())} hidden (see `xkg show`)" if row.hidden else ""
@@ -47,7 +47,7 @@ def show(report: BatchReport) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Raises `InputError` if a page cannot be written to this file. Checking this before a build avoids hours of wasted
+    """Raises `InputError` if a page cannot be written to this file. Checking before a build avoids hours of wasted
     work."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise InputError(f"the report {path} cannot be written; choose a file in an existing folder")

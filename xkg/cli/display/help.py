@@ -33,7 +33,7 @@ class FoldedCommand(TyperCommand):
 
 
 class FoldedGroup(TyperGroup):
-    """Lists only `common` parameters in the `--help` of a command that has subcommands."""
+    """Lists only `common` parameters in the `--help` of a command with subcommands."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         with _folded(self, ctx):

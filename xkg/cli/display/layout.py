@@ -1,5 +1,5 @@
-"""Wraps text and tables to the width of the terminal. Does not wrap lines that are written to a pipe, because grep
-should match whole rows."""
+"""Wraps text and tables to the width of the terminal. Lines written to a pipe are not wrapped, because grep should
+match whole rows."""
 
 import io
 import re
@@ -17,7 +17,7 @@ UNBOUNDED = 10_000
 _GAP = 2
 _HANG = 2
 _PROSE = 24
-"""Sets the minimum width of a wrapped text column. Ids and numbers are never wrapped."""
+"""The minimum width of a wrapped text column. Ids and numbers are never wrapped."""
 
 _FENCE = re.compile(r"\s*(`{3,})")
 _HANGING = re.compile(r"\s*(?:- |\d+\. |> )?")
@@ -63,7 +63,7 @@ def _folded(line: str, columns: int) -> list[str]:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> str:
-    """Renders aligned columns with wrapped text. If the columns do not fit the terminal, renders one record per row
+    """Renders aligned columns with wrapped text. If the columns do not fit in the terminal, renders one record per row
     instead. `numbers` are the indexes of right-aligned columns. Cells are plain text."""
     return fitting_table(columns, rows, numbers) or _records(columns, rows)
 

@@ -1,5 +1,4 @@
-"""Shows the progress of slow commands on stderr. On a terminal, shows one live line. Otherwise, prints occasional
-lines."""
+"""Shows the progress of slow commands on stderr: one live line on a terminal, occasional lines otherwise."""
 
 import sys
 import time
@@ -13,10 +12,10 @@ from rich.text import Text
 from xkg.text.unicode import printable_line
 
 Steps = Callable[[str, int, int, str], None]
-"""Receives the name of a step, the number done, the total (0 if unknown), and the current item."""
+"""A callback that receives the name of a step, the number done, the total (0 if unknown), and the current item."""
 
 LINE_SECONDS = 5.0
-"""Sets the interval between lines from `steps` if stderr is not a terminal."""
+"""The interval between lines from `steps` if stderr is not a terminal."""
 
 
 @contextmanager

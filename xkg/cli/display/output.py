@@ -35,8 +35,8 @@ def print_notes(notes: Iterable[str]) -> None:
 
 
 def print_result(result: "BaseModel", as_json: bool) -> None:
-    """Prints a result, wrapped to the terminal's width. Prints its notes and omissions on stderr. Then raises the
-    result's `failure`, if there is one."""
+    """Prints a result, wrapped to the terminal's width, and its notes and omissions on stderr. Then raises the result's
+    `failure`, if any."""
     from xkg.cli.display.layout import width, wrapped
 
     print_notes(getattr(result, "notes", ()))
@@ -49,7 +49,7 @@ def print_result(result: "BaseModel", as_json: bool) -> None:
 
 
 def print_answer(answer: Any, as_json: bool, service: "Service") -> None:
-    """Prints an answer as text or JSON. Text has short ids and is wrapped to the terminal's width. JSON has full
+    """Prints an answer as text or JSON. Text uses short ids and is wrapped to the terminal's width; JSON uses full
     ids."""
     from xkg.cli.display.layout import width, wrapped
     from xkg.serve.answer_text import AnyAnswer, text
@@ -65,7 +65,7 @@ def print_answer(answer: Any, as_json: bool, service: "Service") -> None:
 
 
 def in_commands(answer: A) -> A:
-    """Returns the answer, with notes that mention commands instead of tools."""
+    """Returns the answer with notes that mention commands instead of tools."""
     from xkg.cli.display.wording import for_people
     from xkg.serve.answers.notes import reworded
 

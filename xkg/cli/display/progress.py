@@ -1,5 +1,4 @@
-"""Shows progress on stderr. On a terminal, shows one live line or table. Otherwise, prints plain lines or JSON
-lines."""
+"""Shows progress on stderr: one live line or table on a terminal, plain lines or JSON lines otherwise."""
 
 import json
 import sys
@@ -24,7 +23,7 @@ from xkg.text.unicode import printable_line
 
 Notify = Callable[[Any], None]
 _NAMED = 2
-"""Limits how many techniques in progress are shown by name."""
+"""The maximum number of techniques in progress that are shown by name."""
 
 _EVENTS = {
     "StageReport": "stage",
@@ -38,8 +37,8 @@ _EVENTS = {
 
 @contextmanager
 def text_lines() -> Iterator[Notify]:
-    """Shows events from a build or an implementation. Prints one line for each step and finished stage. Without a
-    terminal, also prints one line for each technique. On a terminal, also shows the current state below these lines."""
+    """Shows events from a build or an implementation. Prints one line per step and finished stage. Without a terminal,
+    also prints one line per technique. On a terminal, also shows the current state below these lines."""
     console = stderr_console()
     display = _Build(console)
     with shown(console, display.line, display.live, display.plain) as notify:
@@ -48,8 +47,8 @@ def text_lines() -> Iterator[Notify]:
 
 @contextmanager
 def lines_of_papers(papers: int) -> Iterator[Notify]:
-    """Shows the builds of several papers. Prints one line for each finished paper. On a terminal, also shows the papers
-    in progress and a summary below these lines."""
+    """Shows the builds of several papers. Prints one line per finished paper. On a terminal, also shows the papers in
+    progress and a summary below these lines."""
     console = stderr_console()
     display = _Papers(console, papers)
     with shown(console, display.table, display.take, display.take) as notify:
@@ -88,7 +87,7 @@ def json_lines() -> Iterator[Notify]:
 
 
 class _Bill:
-    """Sums up the language model calls so far. Several threads report their calls."""
+    """Sums the language model calls so far, which several threads report."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

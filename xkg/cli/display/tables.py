@@ -1,4 +1,4 @@
-"""Renders lists of papers. Also renders query results as tables, JSON or CSV."""
+"""Renders lists of papers, and query results as tables, JSON or CSV."""
 
 import csv
 import io
@@ -46,8 +46,8 @@ def render(table: Table, format: Format, short: Mapping[str, str] = MappingProxy
 
 
 def query_list(queries: "Sequence[NamedQuery]", format: Format) -> str:
-    """Renders the named queries. Text lists them by group with name, summary and parameters. CSV has one row per query,
-    and JSON has all fields."""
+    """Renders the named queries. Text lists them by group, with name, summary and parameters. CSV contains one row per
+    query, and JSON all fields."""
     if format == "csv":
         rows = [(each.name, each.group, each.summary, "; ".join(map(str, each.parameters))) for each in queries]
         return render(Table(columns=("name", "group", "summary", "parameters"), rows=tuple(rows)), format)
@@ -105,7 +105,7 @@ def _unique(columns: tuple[str, ...]) -> list[str]:
 
 
 def paper_table(answer: "PapersAnswer", short: Mapping[str, str]) -> str:
-    """Renders one row per paper, or one record per paper if the rows are too wide. The last line states how many papers
+    """Renders one row per paper, or one record per paper if the rows are too wide. The last line says how many papers
     are listed and how many are left out."""
     rows = [
         (

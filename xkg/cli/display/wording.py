@@ -1,4 +1,4 @@
-"""Rewords notes and errors for terminal users. Mentions commands instead of MCP tools and arguments."""
+"""Rewords notes and errors for terminal users, mentioning commands instead of MCP tools and arguments."""
 
 import re
 
@@ -33,7 +33,7 @@ _PATTERNS = tuple((re.compile(pattern), words) for pattern, words in _WORDS)
 
 
 def for_people(note: str) -> str:
-    """Returns the note with commands and options in place of tools and arguments."""
+    """Returns the note, with tools and arguments replaced by commands and options."""
     for pattern, words in _PATTERNS:
         note = pattern.sub(words, note)
     return note

@@ -1,6 +1,6 @@
-"""Describes the configuration of MCP clients: the entry for each client, the client's file, and how to check the entry.
+"""Defines how MCP clients are configured: each client's entry, its file, and how to check the entry.
 
-The formats are those of November 2026. Sources: code.claude.com/docs/en/mcp,
+The formats are as of November 2026. Sources: code.claude.com/docs/en/mcp,
 modelcontextprotocol.io/docs/develop/connect-local-servers (Claude Desktop), docs.cline.bot/mcp, Codex's `config.toml`
 (`[mcp_servers.NAME]`), cursor.com/docs/mcp, geminicli.com/docs/tools/mcp-server, opencode.ai/docs/mcp-servers (OpenCode
 2 reads the form of 1), code.visualstudio.com/docs/agents/reference/mcp-configuration,
@@ -34,11 +34,11 @@ _TOKEN_INPUT = "xkg-token"
 
 @dataclass(frozen=True)
 class _Format:
-    """Describes how a client is configured. `servers` is the name of the table of servers. `project` and `user` are the
-    client's files. Both are None if there is no file, or if only the client may write it. `local` and `remote` are
-    extra fields for each kind of server. `url` is the field for an address, or None if the file does not support
-    addresses. `variable` is how a header refers to an environment variable, or None if headers cannot refer to
-    variables. `check` tells the user how to check that the server works."""
+    """How a client is configured. `servers` is the name of the table of servers. `project` and `user` are the client's
+    files. Both are None if there is no file, or if only the client may write it. `local` and `remote` are extra fields
+    for each kind of server. `url` is the field for an address, or None if the file does not support addresses.
+    `variable` is the syntax with which a header refers to an environment variable, or None if headers cannot do so.
+    `check` tells the user how to check that the server works."""
 
     name: str
     servers: str
@@ -165,15 +165,15 @@ _FORMATS: Mapping[Client, _Format] = {
 
 @dataclass(frozen=True)
 class Local:
-    """Describes a server that the client starts itself, over stdio."""
+    """A server that the client starts itself, over stdio."""
 
     command: Sequence[str]
 
 
 @dataclass(frozen=True)
 class Remote:
-    """Describes a server at an address. `token` is the name of the environment variable that contains the caller's
-    token, or None if no token is needed. No file contains the token itself."""
+    """A server at an address. `token` is the name of the environment variable that contains the caller's token, or None
+    if no token is needed. No file contains the token itself."""
 
     url: str
     token: str | None
@@ -181,8 +181,8 @@ class Remote:
 
 @dataclass(frozen=True)
 class Entry:
-    """Describes an entry in a client's file. The table `servers` contains `server` under `name`. VS Code asks the user
-    for the `inputs`."""
+    """An entry in a client's file. The table `servers` contains `server` under `name`. VS Code asks the user for the
+    `inputs`."""
 
     servers: str
     name: str
@@ -201,8 +201,8 @@ def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
 
 
 def remote(url: str, token: str | None) -> Remote:
-    """Returns a server at `url`. If the address is on another machine, `token` defaults to XKG_TOKEN. If it is on this
-    machine, the default is to use no token. Raises `InputError` if the address or the token's name is invalid."""
+    """Returns a server at `url`. `token` defaults to XKG_TOKEN if the address is on another machine, and to no token if
+    it is on this machine. Raises `InputError` if the address or the token's name is invalid."""
     try:
         place = address(plain_url(url))
     except ValueError:
@@ -266,7 +266,7 @@ def default_scope(client: Client) -> Scope:
 
 def file_of(client: Client, scope: Scope, project: Path) -> Path:
     """Returns the client's file for a project or for the user. Raises `InputError` if there is no such file, or if only
-    the client may write the file."""
+    the client may write it."""
     form = _FORMATS[client]
     if scope == "project":
         if form.project is None:
@@ -295,7 +295,7 @@ def add_command(client: Client, wanted: Entry) -> str | None:
 
 
 def advice(client: Client, scope: Scope, server: Local | Remote, name: str) -> list[str]:
-    """Returns lines that tell the user the next steps, and how to check that the server works."""
+    """Returns lines that tell the user what to do next and how to check that the server works."""
     lines = []
     if isinstance(server, Remote) and server.token is not None:
         if client == "vscode":

@@ -22,7 +22,7 @@ _NAMES = get_args(ClientName)
 
 @mcp_app.callback()
 def _group() -> None:
-    # Without this callback, Typer would replace a group that has only one command with that command.
+    # Without this callback, Typer would replace a single-command group with its command.
     """Configure agents and editors to use this graph."""
 
 

@@ -1,4 +1,4 @@
-"""Writes an entry into a client's configuration file. Changes nothing else in the file."""
+"""Writes an entry to a client's configuration file, and changes nothing else in it."""
 
 import json
 import re
@@ -15,7 +15,7 @@ Done = Literal["created", "added", "replaced", "unchanged"]
 
 _LARGEST = 4_000_000
 _OWN = frozenset(("type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"))
-"""Lists the fields that are replaced in an existing entry. Other fields (`env`, `timeout`, …) are kept."""
+"""The fields that are replaced in an existing entry. Other fields (`env`, `timeout`, …) are kept."""
 
 
 def rendered(wanted: Entry, suffix: str) -> str:
@@ -24,11 +24,11 @@ def rendered(wanted: Entry, suffix: str) -> str:
 
 
 def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Path | None]:
-    """Writes the entry into the file at `path`. Creates the file if it is missing. If this replaces an entry with the
-    same name, also returns the path to a backup of the file. After links are resolved, the file must be in the folder
+    """Writes the entry to the file at `path`, which is created if missing. If this replaces an entry with the same
+    name, also returns the path to a backup of the file. After links are resolved, the file must be in the folder
     `within`.
 
-    Raises `InputError` if the file is malformed, or if anything else in the file would change. The file then stays
+    Raises `InputError` if the file is malformed, or if anything else in the file would change. The file is then left
     unchanged, and the message says how to edit it by hand."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
@@ -98,7 +98,7 @@ def _decoded(data: bytes, path: Path, wanted: Entry) -> str:
 
 
 def _parsed(text: str, path: Path, wanted: Entry) -> dict[str, Any]:
-    """Parses the file and keeps numbers as text, to detect any change to a number."""
+    """Parses the file, keeping numbers as text to detect any change to a number."""
     try:
         if path.suffix == ".toml":
             value: Any = tomllib.loads(text, parse_float=str)
@@ -131,7 +131,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _UnfitError(Exception):
-    """Gives the reason why an entry cannot be added to a file."""
+    """Raised with the reason why an entry cannot be added to a file."""
 
 
 def _json(old: str, wanted: Entry) -> str:

@@ -42,9 +42,9 @@ class BuildPapers:
     """Builds papers one after another. `blacklisted` contains the bytes of the file `blacklist`. `paths` is the result
     of `local_paths`.
 
-    If the graph is in a folder, built papers are returned unpublished. If the graph is on Neo4j, the machine that built
-    a paper also publishes it. On other machines, a build keeps its files in a local folder. The graph's machine stores
-    the model's answers and costs, enforces a shared budget and call limit for all builds, and schedules requests to
+    If the graph is in a folder, built papers are returned unpublished. If it is on Neo4j, the machine that built a
+    paper also publishes it. On other machines, a build keeps its files in a local folder. The graph's machine stores
+    the model's answers and costs, enforces a budget and call limit shared by all builds, and schedules requests to
     arXiv."""
 
     settings: Settings
@@ -82,7 +82,7 @@ class BuildPapers:
 
     @property
     def imports(self) -> tuple[str, ...]:
-        """Returns the modules that builds import. Processes can import them at startup."""
+        """Returns the modules that builds import, so that processes can import them at startup."""
         return _IMPORTED
 
     @property

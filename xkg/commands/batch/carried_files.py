@@ -22,8 +22,8 @@ _INCLUDED = _INCLUDING | set(".bbl .bib .bst .cfg .cls .clo .def .inc .pgf .sty 
 
 
 def local_paths(papers: Iterable[ListedPaper]) -> Mapping[str, str]:
-    """Maps names in the list (without `@commit`) to absolute paths. Includes papers and repositories that are local
-    files or folders."""
+    """Maps names in the list (without `@commit`) to absolute paths, for papers and repositories that are local files or
+    folders."""
     found: dict[str, str] = {}
     for listed in papers:
         for name in filter(None, (listed.paper, listed.repository)):
@@ -38,7 +38,7 @@ def local_paths(papers: Iterable[ListedPaper]) -> Mapping[str, str]:
 
 
 class Packed(NamedTuple):
-    """Contains a tar archive, and the path of the requested file inside it."""
+    """A tar archive, and the path of the requested file in it."""
 
     archive: bytes
     path: str
@@ -49,15 +49,15 @@ class Packed(NamedTuple):
 
 
 class Files:
-    """Serves the listed files, and no others, from the graph's machine."""
+    """Serves only the listed files from the graph's machine."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:
         self._paths = paths
         self._hashes: dict[tuple[Path, bool], str] = {}
 
     def described(self, name: str) -> tuple[str, str] | None:
-        """Returns the hash of the archive from `packed` and the file's path in the archive. The first call computes the
-        hash. Packs all papers in a folder together, and only once. Raises the same errors as `packed`."""
+        """Returns the hash of the archive from `packed`, computed on the first call, and the file's path in the
+        archive. Packs all papers in a folder together, and only once. Raises the same errors as `packed`."""
         if (found := self._paths.get(name)) is None:
             return None
         path = Path(found)
@@ -96,7 +96,7 @@ def pack(path: Path) -> Packed:
 
 
 def _root(path: Path) -> tuple[Path, bool]:
-    """Returns the path to pack (the path itself or its folder). Also returns whether to pack only text files."""
+    """Returns the path to pack (the path itself or its folder), and whether to pack only text files."""
     text = path.suffix.lower() in _INCLUDING and path.is_file()
     return (path.parent if text else path), text
 
@@ -106,8 +106,8 @@ def _path_in(root: Path, path: Path) -> str:
 
 
 def _files(root: Path, suffixes: Collection[str] | None = None) -> Iterator[Path]:
-    """Yields folders and files below a folder, ordered by name. If `suffixes` is set, yields only files that have one
-    of these suffixes and are not hidden."""
+    """Yields folders and files under a folder, ordered by name. If `suffixes` is set, yields only non-hidden files with
+    one of these suffixes."""
     yield root
     for folder, folders, names in os.walk(root):
         if suffixes is not None:
@@ -170,7 +170,7 @@ class Carried:
 
 
 def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    """Drops links that lead out of the folder."""
+    """Drops links that point outside the folder."""
     try:
         return tarfile.data_filter(member, folder)
     except tarfile.FilterError:

@@ -1,5 +1,5 @@
-"""Reads lists of papers to build. A list is a file with one paper per line (text, tab-separated columns, or JSON lines)
-or a bibliography."""
+"""Reads lists of papers to build. A list is either a file with one paper per line (text, tab-separated columns, or JSON
+lines) or a bibliography."""
 
 import json
 import re
@@ -24,10 +24,9 @@ _HEADS = {"paper", "repository", "repo", "id"}
 
 
 class ListedPaper(Value):
-    """Describes a paper in a list. `paper` is a path, an arXiv id, an address or a title. `repository` and `paper_id`
-    are None if the list does not specify them. `line` is 1-based. `record` contains facts about the repository from a
-    curation. See `xkg.commands.published.Unpublished` for `keep_proven`, and `xkg.model.Paper` for `packages` and
-    `cpu`."""
+    """A paper in a list. `paper` is a path, an arXiv id, an address or a title. `repository` and `paper_id` are None if
+    the list does not specify them. `line` is 1-based. `record` contains facts about the repository from a curation. See
+    `xkg.commands.published.Unpublished` for `keep_proven`, and `xkg.model.Paper` for `packages` and `cpu`."""
 
     line: int
     paper: str
@@ -40,7 +39,7 @@ class ListedPaper(Value):
 
 
 class BrokenLine(Value):
-    """Describes a line in a list that does not specify a paper, with the reason."""
+    """A line in a list that does not specify a paper, with the reason."""
 
     line: int
     text: str
@@ -48,8 +47,8 @@ class BrokenLine(Value):
 
 
 class PaperList(Value):
-    """Contains the unique papers in a list, in order. `repeated` maps each duplicate line to the line with the same
-    paper. A line that says less about a paper (no repository or version) is also a duplicate."""
+    """The unique papers in a list, in order. `repeated` maps each duplicate line to the line with the same paper. A
+    less specific line (without a repository or version) is also a duplicate."""
 
     papers: tuple[ListedPaper, ...] = ()
     broken: tuple[BrokenLine, ...] = ()
@@ -63,7 +62,7 @@ class _Fields(Value):
 
 
 def read_list(path: Path) -> PaperList:
-    """Reads the papers from a file. `#` begins a comment. The columns are paper, repository and id. Only the paper is
+    """Reads the papers from a file. `#` begins a comment. The columns are paper, repository and id; only the paper is
     required. Paths are relative to the list's folder. In a bibliography (BibTeX, CSL-JSON), `line` counts entries.
     Raises `InputError` if the file cannot be read or contains no papers."""
     try:
@@ -118,12 +117,12 @@ def read_list(path: Path) -> PaperList:
 
 
 NamedPaper = tuple[str, str | None, str | None, RepositoryRecord | None]
-"""Contains a paper, its repository, its id, and information about the repository."""
+"""A paper, its repository, its id, and information about the repository."""
 
 
 def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
-    """Returns a list of unique papers that do not come from a file. If the user also listed a curated paper (with a
-    record), the user's entry takes precedence. Raises `InputError` if a paper has two repositories."""
+    """Creates a list of unique papers that does not come from a file. If the user also listed a curated paper (one with
+    a record), the user's entry takes precedence. Raises `InputError` if a paper has two repositories."""
     listed: dict[str, ListedPaper] = {}
     for paper, repository, paper_id, record in papers:
         line = len(listed) + 1
@@ -135,20 +134,20 @@ def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
 
 
 def _work(paper: str) -> tuple[str, str]:
-    """Returns a key for a paper, and its version ('' if there is none). The key does not depend on the version."""
+    """Returns a version-independent key for a paper, and its version ('' if there is none)."""
     known = None if Path(paper).exists() else arxiv_id(paper)
     return (paper, "") if known is None else (f"arxiv:{known.number}", known.version)
 
 
 def _source(repository: str | None) -> tuple[str, str]:
-    """Returns a key for a repository, and its commit, branch or tag ('' if there is none). The key does not depend on
-    the form of the address."""
+    """Returns a key for a repository, whatever the form of its address, and its commit, branch or tag ('' if there is
+    none)."""
     known = None if repository is None or Path(repository).exists() else repository_address(repository)
     return (repository or "", "") if known is None else (known.name, known.reference)
 
 
 def _says_all(one: ListedPaper, other: ListedPaper) -> bool:
-    """Returns whether one line about a paper contains all the information in another line."""
+    """Returns whether one line about a paper contains all the information in another."""
     same = other.repository is None or _source(one.repository) == _source(other.repository)
     return same and _work(other.paper)[1] in ("", _work(one.paper)[1])
 

@@ -1,4 +1,4 @@
-"""Publishes built papers while other papers are being built. Publishes all papers that are ready in one step."""
+"""Publishes built papers while others are still being built. All papers that are ready are published in one step."""
 
 import threading
 import time
@@ -11,8 +11,8 @@ from xkg.config import Settings
 from xkg.text.titles import same_title
 
 PAUSE = 9.0
-"""Sets the pause after papers are published, as a multiple of the time that publishing took. Publishing costs about the
-same for one paper as for many, and the cost grows with the graph."""
+"""The pause after publishing, as a multiple of the time that publishing took. Publishing costs about the same for one
+paper as for many, and the cost grows with the graph."""
 TOGETHER = 24_000_000
 """Limits memory. If waiting papers exceed this size in pickled bytes, they are published without a pause. As objects,
 papers take up about five times as much memory. The limit allows about 50 papers with a repository each, or thousands of
@@ -30,7 +30,7 @@ class _Waiting(NamedTuple):
 
 class Publisher:
     """Publishes papers from a separate thread, one step at a time. Papers with the same id or title go into different
-    steps. A later form of a paper then finds the earlier form in the graph."""
+    steps, so that a later form of a paper finds the earlier form in the graph."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -129,7 +129,7 @@ class Publisher:
 
 
 def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
-    """Splits waiting papers into those for the next step and those for later steps."""
+    """Splits the waiting papers into those for the next step and those for later steps."""
     group: list[_Waiting] = []
     others: list[_Waiting] = []
     known: set[str] = set()
@@ -142,6 +142,6 @@ def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]
 
 
 def _title_of(paper: Unpublished) -> str:
-    """Returns a key that all forms of the paper share. The key consists of the letters of its title, or is its id if
-    the title contains no letters."""
+    """Returns a key shared by all forms of the paper: the letters of its title, or its id if the title contains no
+    letters."""
     return same_title(paper.built.bundle.paper.title) or paper.id

@@ -1,4 +1,5 @@
-"""Stores records of earlier batches in the graph's folder. A later batch builds only missing or changed papers."""
+"""Stores records of earlier batches in the graph's folder, so that a later batch builds only missing or changed
+papers."""
 
 import hashlib
 import json
@@ -25,10 +26,10 @@ State = Literal["built", "unchanged", "partial", "failed"]
 
 
 class Row(Value):
-    """Describes the outcome for one listed paper. `paper` is its id in the graph, or None if the build failed before
-    the id was known. `seconds` is the time spent in this batch, and `cost_usd` is the cost of all builds of the paper.
-    `hidden` counts techniques by the reason for hiding them, and `levels` counts code nodes by level. `reason` says why
-    the state is `partial` or `failed`. `notes` are shown to the user."""
+    """The outcome for one listed paper. `paper` is its id in the graph, or None if the build failed before the id was
+    known. `seconds` is the time spent in this batch, and `cost_usd` is the cost of all builds of the paper. `hidden`
+    counts hidden techniques by reason, and `levels` counts code nodes by level. `reason` says why the state is
+    `partial` or `failed`. `notes` are shown to the user."""
 
     line: int
     name: str
@@ -61,8 +62,8 @@ def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: floa
 
 
 class Record(Value):
-    """Contains a row, the listed paper's key and a digest of all its inputs. `lasting` is True if the same inputs would
-    fail again."""
+    """A row, the listed paper's key and a digest of all its inputs. `lasting` is True if the same inputs would fail
+    again."""
 
     key: str
     inputs: str
@@ -71,8 +72,8 @@ class Record(Value):
 
 
 class Records:
-    """Contains the latest record for each listed paper, from the graph's `batch.jsonl`. Skips damaged lines, whose
-    papers are then built again."""
+    """The latest record for each listed paper, from the graph's `batch.jsonl`. Skips damaged lines, whose papers are
+    then built again."""
 
     def __init__(self, folder: Path) -> None:
         """Reads the records. Raises `StoreError` if the folder cannot be created or the file cannot be read."""
@@ -98,7 +99,7 @@ class Records:
             raise self._unwritten(error) from error
 
     def compact(self) -> None:
-        """Rewrites the file without the records that newer ones have replaced."""
+        """Rewrites the file without records that newer ones have replaced."""
         lines = (f"{encodable(record.model_dump_json())}\n" for record in self._records.values())
         try:
             write_whole(self._path, "".join(lines).encode(), 0o600)
@@ -124,22 +125,21 @@ def _read(path: Path) -> Iterator[Record]:
 
 
 def key(listed: ListedPaper) -> str:
-    """Returns a key for a listed paper. The key does not depend on the paper's line."""
+    """Returns a key for a listed paper that does not depend on its line."""
     return _digest([listed.paper, listed.repository, listed.paper_id])
 
 
 def inputs(listed: ListedPaper, decided: str) -> str:
-    """Returns a digest of the inputs to a paper's build. The digest covers the size and modification time of the
-    paper's and the repository's files. The digest also covers `decided`, the digest of the inputs that all papers share
-    (`deciding_settings`). Remote sources (arXiv, an address) are treated as unchanged. To fetch new versions, build the
-    paper by name."""
+    """Returns a digest of the inputs to a paper's build. It covers the size and modification time of the paper's and
+    the repository's files, and `decided`, the digest of the inputs that all papers share (`deciding_settings`). Remote
+    sources (arXiv, an address) are treated as unchanged. To fetch new versions, build the paper by name."""
     repository = listed.repository and _files(listed.repository)
     return _digest([decided, _files(listed.paper), repository, listed.paper_id, listed.record is not None])
 
 
 def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
-    """Returns a digest like that of `inputs`, which is equal on all machines that build into the same graph. `decided`
-    comes from `shared_settings`. Returns None if the paper comes from local files."""
+    """Returns a digest like that of `inputs`, but equal on all machines that build into the same graph. `decided` comes
+    from `shared_settings`. Returns None if the paper comes from local files."""
     names = [name for name in (listed.paper, listed.repository) if name is not None]
     if listed.record is not None or any(_place(name) is not None for name in names):
         return None
@@ -148,8 +148,8 @@ def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
 
 
 def shared_settings(settings: Settings, blacklist: Path | None, *, first: bool) -> str:
-    """Returns a digest like that of `deciding_settings`, which is equal on all machines that build into the same graph.
-    The digest covers the blacklist's text instead of its path."""
+    """Returns a digest like that of `deciding_settings`, but equal on all machines that build into the same graph. It
+    covers the blacklist's text instead of its path."""
     excluded = [path.read_bytes().hex() for path in (blacklist, settings.serve.exclude) if path and path.is_file()]
     return _digest([*_deciding(settings), excluded, first])
 

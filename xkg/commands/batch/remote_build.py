@@ -26,14 +26,14 @@ class Outbox:
         self._settings = settings
 
     def keep(self, bundle: PaperBundle, reason: str) -> None:
-        """Stores a paper. Raises `StoreUnreachableError`, whose message says where the paper is."""
+        """Stores a paper. Raises `StoreUnreachableError`, whose message says where the paper is stored."""
         with outbox_when_unreachable(self._settings, [bundle]):
             raise StoreUnreachableError(reason)
 
 
 class NodeGraph(OwnGraph):
-    """Represents a graph on Neo4j to which this machine connects directly. If the server is unreachable, the graph's
-    machine stores the papers."""
+    """A graph on Neo4j to which this machine connects directly. If the server is unreachable, the graph's machine
+    stores the papers."""
 
     def __init__(self, settings: Settings, home: Home) -> None:
         super().__init__(settings)
@@ -48,7 +48,7 @@ class NodeGraph(OwnGraph):
 
 
 class GraphAtHome:
-    """Represents a graph in a folder on the graph's machine (`BuildGraph`)."""
+    """A graph in a folder on the graph's machine (`BuildGraph`)."""
 
     def __init__(self, settings: Settings, home: Home) -> None:
         self._settings, self._home = settings, home
@@ -86,14 +86,14 @@ def open_ledger(settings: Settings) -> Ledger:
 
 
 def language_model_elsewhere(settings: Settings, notify: Callable[[object], None], home: Home) -> LanguageModel:
-    """Opens a model with this machine's key. The graph's machine counts, bills and stores the calls to the model."""
+    """Opens a model with this machine's key. The graph's machine counts, bills and stores the calls."""
     return LanguageModel(
         settings.llm,
         settings.kg,
         notify,
         ledger=cast(Ledger, _LedgerAtHome(home)),
         turn=partial(home.turn, "model"),
-        # Papers in one list share questions. Two machines may reach the same question at the same moment.
+        # Papers in one list share questions, so two machines may reach the same question at the same moment.
         once=lambda key: home.paced(f"question {key.hex()}", 0.0),
         without_key=BUILD_WITHOUT_KEY,
     )

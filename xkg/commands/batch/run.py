@@ -24,7 +24,7 @@ from xkg.value import Value
 
 
 class BatchReport(Value):
-    """Describes the outcome of a batch. There is a row for each paper in the list. `notes` mentions repeated papers."""
+    """The outcome of a batch, with a row for each paper in the list. `notes` mentions repeated papers."""
 
     rows: tuple[Row, ...]
     seconds: float
@@ -59,10 +59,10 @@ def run(
 ) -> BatchReport:
     """Builds missing or changed papers (see `build_side_by_side`). Skips papers that failed before with the same
     inputs, unless `retry_failed` is set or a server or process caused the failure. If `again` is set, builds all
-    papers, and reuses cached stages. Refuses papers in `blacklist`. `first` has the same meaning as in `Builder`.
-    `notify` receives each listed paper with its events and its final row. Several threads call `notify`. Raises
-    `StoreError` if the graph's folder cannot be written, and `NoWorkerError` if no paper can be built. An interrupt
-    ends all builds. The next run resumes these builds."""
+    papers, and reuses cached stages. Rejects papers in `blacklist`. `first` has the same meaning as in `Builder`.
+    `notify` receives each listed paper with its events and its final row. `notify` is called from several threads.
+    Raises `StoreError` if the graph's folder cannot be written, and `NoWorkerError` if no paper can be built. An
+    interrupt ends all builds, which the next run resumes."""
     started = time.monotonic()
     require_folder(settings.kg)
     records = Records(settings.kg)
@@ -133,7 +133,7 @@ def _stored(settings: Settings, records: Sequence[Record]) -> frozenset[str]:
 
 
 def _known(record: Record | None, digest: str, present: frozenset[str], *, retry_failed: bool) -> Row | None:
-    """Returns the paper's row if the paper need not be built, and None otherwise."""
+    """Returns the paper's row if the paper does not need to be built, and None otherwise."""
     if record is None or record.inputs != digest:
         return None
     if record.row.state == "failed":

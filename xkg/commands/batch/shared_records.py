@@ -1,5 +1,4 @@
-"""Shares results between machines that build a list into the same Neo4j database. The machines can then share the
-work."""
+"""Shares results between machines that build a list into the same Neo4j database, so that they can split the work."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
@@ -19,9 +18,9 @@ _NOTE = "another machine built it"
 
 
 class SharedRecords(AbstractContextManager["SharedRecords"]):
-    """Stores the rows of papers that any machine has completely built into the configured Neo4j database. There are no
-    rows if the graph is in a folder. There are also no rows for papers from local files, which may differ between
-    machines. If the server is unreachable, papers are built anyway. This class is thread-safe."""
+    """Stores the rows of papers that any machine has fully built into the configured Neo4j database. There are no rows
+    if the graph is in a folder, nor for papers from local files, which may differ between machines. If the server is
+    unreachable, papers are built anyway. This class is thread-safe."""
 
     def __init__(self, settings: Settings, blacklist: Path | None, *, first: bool) -> None:
         self._settings = settings

@@ -20,7 +20,7 @@ Event = tuple[ListedPaper, object]
 
 _BETWEEN_TRIES = 10.0
 _LONGEST_WAIT = 4 * 3600.0
-"""Sets how long a paper may take to build with a model, in seconds. A dead machine keeps its lease for 120 seconds
+"""The maximum duration of a build with a model, in seconds. A dead machine keeps its lease for 120 seconds
 (`xkg.store.neo4j.leases`)."""
 
 
@@ -30,7 +30,7 @@ if another machine is building it."""
 
 
 class Ended(NamedTuple):
-    """Contains the outcome for a paper, and the duration of its build in seconds."""
+    """The outcome for a paper, and the duration of its build in seconds."""
 
     outcome: BuildResult | WorkFailed
     seconds: float
@@ -45,11 +45,11 @@ def build_side_by_side(
     turn: Turn = lambda _: nullcontext(True),
 ) -> tuple[str, ...]:
     """Builds papers, `engine.jobs` at a time, and publishes finished papers together while others are being built.
-    Calls `ended` when a paper has been published or has failed, and `notify` for each of the paper's events. Several
-    threads call these functions, but only one thread at a time calls `ended`. If builds write directly to the graph,
-    `ended` is called within the paper's `turn`. If another machine is building a paper, retries it after all other
-    papers. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises errors from
-    `ended`. An interrupt ends all builds. Finished papers are still published after an interrupt."""
+    Calls `ended` when a paper has been published or has failed, and `notify` for each of the paper's events. These
+    functions are called from several threads, but `ended` only from one at a time. If builds write directly to the
+    graph, `ended` is called within the paper's `turn`. A paper that another machine is building is retried after all
+    others. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises errors from
+    `ended`. An interrupt ends all builds, but finished papers are still published."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
     try:
@@ -81,8 +81,8 @@ def _round(
     turn: Turn,
     wait_for_held: bool,
 ) -> dict[ListedPaper, bool]:
-    """Builds and publishes papers. Returns a dictionary with the papers to retry. The value is True if another machine
-    has a lease on the paper."""
+    """Builds and publishes papers. Returns a dictionary of the papers to retry, whose values are True if another
+    machine has a lease on the paper."""
     waiting: queue.SimpleQueue[ListedPaper] = queue.SimpleQueue()
     for listed in papers:
         waiting.put(listed)
@@ -116,7 +116,7 @@ def _round(
                 except LeaseHeldError as error:
                     held(listed, WorkFailed(str(error), held=True), 0.0)
                 if next(built_count) == len(papers):
-                    publisher.hurry()  # starts publishing while the processes end
+                    publisher.hurry()  # start publishing while the processes exit
 
     def build(worker: Worker[ListedPaper, BuildResult | Unpublished], listed: ListedPaper) -> None:
         started = time.monotonic()
@@ -148,7 +148,7 @@ def _round(
         for thread in threads:
             thread.join()
         publisher.finish()
-    finally:  # an interrupt arrives here while threads are running
+    finally:  # interrupts arrive here while threads are running
         stopped.set()
         for worker in workers:
             worker.stop()
@@ -165,7 +165,7 @@ def _since(started: float) -> float:
 
 @contextmanager
 def _collected(errors: list[BaseException], stopped: threading.Event) -> Iterator[None]:
-    """Collects an error from one thread for the caller, and stops the other threads."""
+    """Passes an error from one thread to the caller, and stops the other threads."""
     try:
         yield
     except BaseException as error:

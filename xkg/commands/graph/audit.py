@@ -21,13 +21,13 @@ _NEAR = 40
 _BETWEEN_WORDS = re.compile(r"[\s<>\"'`()\[\]{},;|]+")
 _LONGEST_ADDRESS = 1000
 _LEAST_TITLE = 24
-"""Sets the minimum length of a title to search for in texts. Shorter titles may be ordinary words."""
+"""The minimum length of a title to search for in texts. Shorter titles may be ordinary words."""
 
 
 class Finding(Value):
-    """Describes an occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. If the graph
-    contains the entry, `kind` is `paper`, `repository` or `copy` (of a repository). If a text mentions the entry,
-    `kind` is `text`."""
+    """An occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. If the graph contains the
+    entry, `kind` is `paper`, `repository` or `copy` (of a repository). If a text mentions the entry, `kind` is
+    `text`."""
 
     where: str
     kind: Literal["paper", "repository", "copy", "text"]
@@ -35,8 +35,8 @@ class Finding(Value):
 
 
 class AuditResult(Value):
-    """Contains the findings of an audit, and how much it covered. `unchecked` lists entries that could not be compared,
-    with one line for each. A lack of findings for these entries proves nothing."""
+    """The findings of an audit, and how much it covered. `unchecked` lists entries that could not be compared, one per
+    line. A lack of findings for these proves nothing."""
 
     findings: tuple[Finding, ...]
     papers: int
@@ -157,13 +157,13 @@ class NamedInTexts:
         self._titles = {title: plain for title, plain in letters.items() if len(plain) >= _LEAST_TITLE}
 
     def named_in(self, text: str) -> list[str]:
-        """Returns up to 20 entries that the text mentions. Each entry is a line that contains the surrounding text."""
+        """Returns up to 20 entries that the text mentions, each as a line with the surrounding text."""
         found: dict[str, None] = {}
         if self._named is not None:
             for match in self._named.finditer(text):
                 near = text[max(0, match.start() - _NEAR) : match.end() + _NEAR]
                 found.setdefault(f"mentions {match.group().lower()}: … {' '.join(near.split())} …")
-        if self._blacklist.repositories and not found:  # an address may be spelled differently
+        if self._blacklist.repositories and not found:  # an address may be written in several ways
             for word in (each.rstrip(".:") for each in _BETWEEN_WORDS.split(text)):
                 named = self._blacklist.repository(word) if "/" in word and len(word) < _LONGEST_ADDRESS else None
                 if named is not None:

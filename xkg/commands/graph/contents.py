@@ -33,8 +33,8 @@ _ABSTRACT = 600
 
 
 class ImportResult(Value):
-    """Lists the imported papers, and contains one line for each skipped file. `generation` is 0 if nothing was
-    imported. `published` is False if the graph already contained all imported data."""
+    """The imported papers, and one line for each skipped file. `generation` is 0 if nothing was imported. `published`
+    is False if the graph already contained all imported data."""
 
     papers: tuple[str, ...]
     problems: tuple[str, ...]
@@ -61,8 +61,7 @@ class ImportResult(Value):
 
 
 class PushResult(Value):
-    """Lists papers from the outbox that are now in the graph. Contains one line for each paper that remains in the
-    outbox."""
+    """The papers from the outbox that are now in the graph, and one line for each paper that remains in the outbox."""
 
     sent: tuple[str, ...]
     problems: tuple[str, ...]
@@ -85,7 +84,7 @@ class PushResult(Value):
 
 
 class ExportResult(Value):
-    """Lists the files that an export wrote."""
+    """The files that an export wrote."""
 
     files: tuple[str, ...]
 
@@ -94,7 +93,7 @@ class ExportResult(Value):
 
 
 class RemoveResult(Value):
-    """Contains the removed paper, and the first generation without it."""
+    """The removed paper, and the first generation without it."""
 
     paper: str
     generation: int
@@ -104,8 +103,8 @@ class RemoveResult(Value):
 
 
 class IndexReport(Value):
-    """Lists problems in the stored graph, one per line. There are no problems if all files match their checksums.
-    `generation` is the generation that was checked, 0 if the graph is empty, or None if there are problems."""
+    """The problems in the stored graph, one per line. There are none if all files match their checksums. `generation`
+    is the generation that was checked, 0 if the graph is empty, or None if there are problems."""
 
     generation: int | None
     problems: tuple[str, ...]
@@ -131,12 +130,12 @@ def import_graphs(
 ) -> ImportResult:
     """Publishes all readable graph files in `places` (files, or folders of files) in one step. Graph files are the
     peer's JSON, bundles and exported ablations. Levels in bundles become claims, unless the bundles are the user's
-    `own`. Keeps levels that the graph has already proven for the same code. Calls `notify` in each step with the step's
-    name, the number done, the total, and the current item. Raises `InputError` if a place has no graph file. Also
-    raises the errors of `GraphStore.publish`."""
+    `own`. Keeps levels that the graph has already proven for the same code. At each step, calls `notify` with the
+    step's name, the number done, the total, and the current item. Raises `InputError` if a place contains no graph
+    file. Also raises the errors of `GraphStore.publish`."""
     from xkg.sandbox.evidence.static_checks import check_parsed
 
-    # If the shell expands `*.json`, the files include an export's list of ablations.
+    # If the shell expands `*.json`, an export's list of ablations is among the files.
     lists = [place for place in places if place.name == EXPORTED and place.is_file()]
     folders = [place for place in places if place.is_dir()] + [place.parent for place in lists]
     files = [file for place in places if place not in lists for file in graph_files(place)]
@@ -218,10 +217,10 @@ def export_graphs(
     to: Path,
     form: ExportFormat,
 ) -> ExportResult:
-    """Writes the named papers (default: all) to separate files in a folder. Writes the measurements of their techniques
-    to another file. BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError` if a paper is unknown,
-    and `InputError` if the format is unknown or the folder is not writable. For HTML, raises `ConfigError` if the `web`
-    extra is not installed."""
+    """Writes each of the named papers (default: all) to its own file in a folder, and the measurements of their
+    techniques to another file. BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError` if a paper
+    is unknown, and `InputError` if the format is unknown or the folder is not writable. For HTML, raises `ConfigError`
+    if the `web` extra is not installed."""
     if form not in get_args(ExportFormat):
         raise InputError(f"{form!r} is not a format; choose from {', '.join(get_args(ExportFormat))}")
     if form == "html":
@@ -236,7 +235,7 @@ def export_graphs(
             pieces = graphml(bundles, snapshot.links(), measured_here)
             whole = write_export(to / "graph.graphml", "".join(pieces).encode())
             return ExportResult(files=(str(whole),))
-        if form == "bibtex" or form == "csl":  # mypy only narrows the type in this form
+        if form == "bibtex" or form == "csl":  # mypy narrows the type only in this form
             from xkg.store.bibliographies import bibtex, csl_json
 
             own = [paper for paper in snapshot.papers() if paper.id in set(chosen)]

@@ -15,8 +15,8 @@ from xkg.value import Value
 
 
 class CopyResult(Value):
-    """Describes the result of a copy. The result contains node counts by kind, the hash of all copied papers, and the
-    number of other papers in the target. The hash is the same for both stores."""
+    """The result of a copy: node counts by kind, the hash of all copied papers (equal in both stores), and the target's
+    other papers."""
 
     source: str
     target: str
@@ -49,7 +49,7 @@ def at(settings: Settings, place: str) -> Settings:
 
 
 def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] = lambda _: None) -> CopyResult:
-    """Copies all papers, the decisions about pairs, and the ablations from `source` to `target`. Then reads the papers
+    """Copies all papers, the decisions about pairs, and the ablations from `source` to `target`, then reads the papers
     back. `notify` receives the number of papers copied so far.
 
     Raises `UnknownIdError` if the source has no papers, and `StoreError` if the target's papers differ from those that

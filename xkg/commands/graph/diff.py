@@ -20,7 +20,7 @@ Pair = tuple[PaperBundle | None, PaperBundle | None]
 
 
 class DiffResult(Value):
-    """Lists the papers that differ between two states. `first` and `second` describe the states."""
+    """The papers that differ between two states. `first` and `second` describe the states."""
 
     first: str
     second: str
@@ -37,7 +37,7 @@ def diff(
     settings: Settings, first: str | None = None, second: str | None = None, *, library: str | None = None
 ) -> DiffResult:
     """Compares two states. A state is a generation number, a folder or file of exported bundles, or the id or title of
-    a paper in the graph. `second` is the newer state, by default the current graph. Without any state, compares the
+    a paper in the graph. `second` is the newer state, by default the current graph. If no state is given, compares the
     current generation with the previous one. If `library` is not None, compares the library's version of the paper
     `first` with the graph's version.
 

@@ -1,5 +1,5 @@
-"""Implements `xkg concepts`, which links the papers in a graph. If names and vectors do not decide a pair, a language
-model decides it."""
+"""Implements `xkg concepts`, which links the papers in a graph. A language model decides the pairs that names and
+vectors leave open."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -16,8 +16,8 @@ from xkg.value import Value
 
 
 class LinkResult(Value):
-    """Describes the result of linking. `linked` counts `SAME_CONCEPT` edges by reason, and `decided` counts the model's
-    new decisions by relation. `open` is the number of pairs without a decision. `notes` are lines for the user."""
+    """The result of linking. `linked` counts `SAME_CONCEPT` edges by reason, and `decided` counts the model's new
+    decisions by relation. `open` is the number of pairs without a decision. `notes` are lines for the user."""
 
     generation: int
     linked: dict[str, int]
@@ -47,7 +47,7 @@ def link(settings: Settings, asking: "Callable[[Settings], AbstractContextManage
     is not set, the pairs stay open.
 
     Raises `ModelUnavailableError` or `BudgetError` if the model fails midway, `UnknownIdError` if the graph is empty,
-    and the same errors as `GraphStore.decide`. Publishes the decisions before it raises an error."""
+    and the same errors as `GraphStore.decide`. Decisions are published before an error is raised."""
     notes: list[str] = []
     decisions: list[Decision] = []
     failure: LanguageModelError | None = None
@@ -78,8 +78,8 @@ def link(settings: Settings, asking: "Callable[[Settings], AbstractContextManage
 
 
 def _linked(store: GraphStore) -> tuple[int, Sequence[Link], list[Pair]]:
-    """Returns the generation, its links, and the open pairs. The most similar pairs come first, because the budget may
-    not cover all pairs."""
+    """Returns the generation, its links, and the open pairs, most similar first, because the budget may not cover all
+    of them."""
     with store.snapshot() as snapshot:
         if snapshot.generation == 0:
             raise UnknownIdError(f"{store.place} has no papers yet; build or import one first")

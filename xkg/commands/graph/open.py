@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # functions import heavy modules when they need them
     from xkg.store.graph_store import GraphStore, Snapshot
 
 BUILD_WITHOUT_KEY = "to build without a model, pass `--llm none`"
-"""Builds add this note if their language model has no key."""
+"""The note that builds add if their language model has no key."""
 
 
 def embedder(settings: Settings) -> "CachedEmbedder":
@@ -48,7 +48,8 @@ def embedder(settings: Settings) -> "CachedEmbedder":
 
 @contextmanager
 def open_store(settings: Settings, *, connect: bool = True) -> "Iterator[GraphStore]":
-    """Opens and closes the configured graph's store. Passes `connect` to `open_graph`. Reads nothing on opening."""
+    """Opens and closes the configured graph's store, without reading anything on opening. Passes `connect` to
+    `open_graph`."""
     from xkg.store.open import open_graph
 
     with ExitStack() as opened:
@@ -59,7 +60,7 @@ def open_store(settings: Settings, *, connect: bool = True) -> "Iterator[GraphSt
 
 @contextmanager
 def open_service(settings: Settings) -> "Iterator[Service]":
-    """Opens and closes a service for the configured graph. Reads nothing on opening."""
+    """Opens and closes a service for the configured graph, without reading anything on opening."""
     from xkg.serve.service import Service
 
     with closing(Service(settings)) as service:
@@ -104,7 +105,7 @@ def paper_sources(
 
 
 def share_pace(settings: Settings) -> None:
-    """Makes this process share rate limits for web servers with all machines that use the graph."""
+    """Makes this process share its web server rate limits with all machines that use the graph."""
     from xkg.build.sources import pace
 
     if settings.store.url is None:
@@ -117,7 +118,7 @@ def share_pace(settings: Settings) -> None:
 
 
 def require_folder(folder: Path) -> None:
-    """Raises `StoreError` if the folder cannot be written. Commands call this function before they start to work."""
+    """Raises `StoreError` if the folder cannot be written. Commands call this before they start work."""
     try:
         private_folder(folder)
     except OSError as error:

@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 
 
 class Wanted(NamedTuple):
-    """Describes the sources from which to build a paper: an arXiv version, such as `v2`, and a commit. None means that
-    any version or commit is fine."""
+    """The sources from which to build a paper: an arXiv version, such as `v2`, and a commit. None means any version or
+    commit."""
 
     arxiv_version: str | None
     commit: str | None
@@ -52,7 +52,7 @@ def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, 
 @contextmanager
 def following(settings: Settings, places: Sequence[str], minutes: float) -> Iterator[None]:
     """Pulls new papers from these libraries immediately and then every `minutes` minutes, until the context manager
-    exits. Logs failed pulls, and retries them the next time."""
+    exits. Failed pulls are logged and retried the next time."""
     ended = threading.Event()
 
     def follow() -> None:

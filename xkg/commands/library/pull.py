@@ -29,17 +29,17 @@ from xkg.text.plural import plural
 from xkg.value import Value
 
 Notify = Callable[[str, int, int, str], None]
-"""Receives the name of a step, the number done, the total (0 if unknown), and the current item."""
+"""A callback that receives the name of a step, the number done, the total (0 if unknown), and the current item."""
 _TOGETHER = 50
-"""Limits how many papers are in memory at a time. One transaction stores their vectors."""
+"""The maximum number of papers in memory at a time. One transaction stores their vectors."""
 _LISTED = 20
 
 
 class PulledPapers(Value):
-    """Describes the result of a pull. The graph now shows the library's version of each paper in `papers`. `kept` has a
-    line for each version that was kept in a file. `problems` has a line with the reason for each paper that was not
-    pulled. `signer` is the fingerprint of the key that signed the library's head. `sample` describes the results of the
-    code that was run first."""
+    """The result of a pull. The graph now shows the library's version of each paper in `papers`. `kept` has a line for
+    each version that was kept in a file, and `problems` explains for each missing paper why it was not pulled. `signer`
+    is the fingerprint of the key that signed the library's head. `sample` describes the results of the sampled code,
+    which was run first."""
 
     place: str
     papers: tuple[str, ...] = ()
@@ -68,8 +68,7 @@ class PulledPapers(Value):
 
 
 class _Fetched(NamedTuple):
-    """Contains a paper's packages. `is_later` is True if they are newer than the graph's packages for the same
-    version."""
+    """A paper's packages. `is_later` is True if they are newer than the graph's packages for the same version."""
 
     row: Row
     is_later: bool
@@ -77,8 +76,8 @@ class _Fetched(NamedTuple):
 
 
 class _Taken(NamedTuple):
-    """Contains a bundle to publish in `show`. If the graph keeps its own bundle, `show` is None. `kept` describes the
-    version that was kept in a file, if any."""
+    """A bundle to publish in `show`. If the graph keeps its own bundle, `show` is None. `kept` describes the version
+    that was kept in a file, if any."""
 
     contents: Contents
     state: SeenPaper
@@ -98,12 +97,12 @@ def pull(
     prefer: bool = False,
     notify: Notify = lambda *_: None,
 ) -> PulledPapers:
-    """Pulls new papers from the library at `place`. The default is all papers. `papers` selects papers by name. `topic`
-    selects papers with each of these words in the title or technique names. `level` selects papers whose code is
-    claimed to be at this level or above. Levels are claims until a trusted key attests them or this machine verifies
-    them. `verify` is the number of new code nodes to run first. If any of them fails, pulls nothing. If the graph
-    already contains a paper, it shows the version with more proven code, or the library's version if `prefer` is set.
-    Keeps the other version in a file. Pulls nothing on the `blacklist`. To continue an interrupted pull, call this
+    """Pulls new papers from the library at `place`, all of them by default. `papers` selects papers by name. `topic`
+    selects papers with all of these words in the title or technique names. `level` selects papers whose code is claimed
+    to be at this level or above. Levels are claims until a trusted key attests them or this machine verifies them.
+    `verify` is the number of new code nodes to run first. If any of them fails, nothing is pulled. If the graph already
+    contains a paper, it shows the version with more proven code, or the library's version if `prefer` is set. The other
+    version is kept in a file. Papers on the `blacklist` are not pulled. To continue an interrupted pull, call this
     function again.
 
     Raises `UnknownIdError` if the library does not contain a paper, `UnreachableError` if the library cannot be

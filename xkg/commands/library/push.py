@@ -29,13 +29,12 @@ from xkg.text.plural import plural
 from xkg.value import Value
 
 _NAMES = 200
-"""Limits the number of technique names that the log records per paper. `--topic` searches these names."""
+"""The maximum number of technique names, which `--topic` searches, that the log records per paper."""
 
 
 class PushedPapers(Value):
-    """Describes the result of a push. `papers` lists the papers for which the library received new data. `unchanged`
-    counts the papers that the library already had. `left_out` has one line for each paper that was not pushed, with the
-    reason."""
+    """The result of a push. `papers` lists the papers for which the library received new data. `unchanged` counts the
+    papers that the library already had. `left_out` has one line for each paper that was not pushed, with the reason."""
 
     place: str
     papers: tuple[str, ...]
@@ -64,9 +63,9 @@ def push(
     notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> PushedPapers:
     """Adds the named papers (default: all) to the library at `place`, with their vectors, ablations and attestations.
-    Leaves out papers on the blacklist and, unless `allow_unlicensed` is set, papers whose code has an unknown licence.
-    If `claims_only` is set, pushes places and definitions without code. `notify` receives the name of a step, the
-    number done, the total, and the current item.
+    Skips papers on the blacklist and, unless `allow_unlicensed` is set, papers whose code has an unknown licence. If
+    `claims_only` is set, pushes places and definitions without code. `notify` receives the name of a step, the number
+    done, the total, and the current item.
 
     Raises `UnknownIdError` if a paper is unknown, `InputError` if the place is not writable, and `UnreachableError` if
     it cannot be reached."""
@@ -109,7 +108,7 @@ def push(
                     waiting.pop(0).result()
             for each in waiting:
                 each.result()
-        # Do this even if nothing is new, because a signed head may need a new signature.
+        # Do this even if nothing has changed, because a signed head may need a new signature.
         add(library, added, seen, lambda what: notify("writing", 0, 0, what))
         seen.keep_papers(sent)
     return PushedPapers(
@@ -137,7 +136,7 @@ def _change(
         bare, envelopes = without_code(bare), ()
         ablations = [each.model_copy(update={"diff": ""}) for each in ablations]
     there = {version.content: version for version in row.versions} if row is not None else {}
-    # If a bundle came from this library, its levels in the graph differ from its levels in the library.
+    # The levels of a bundle that came from this library differ between the graph and the library.
     content = (
         known.content if known is not None and known.stored == stored and not claims_only else bundles.sha256(bare)
     )

@@ -19,7 +19,7 @@ TOKENS: dict[Detail, int] = {"concise": 800, "full": 8000}
 """Token budget for an answer. One token is about four characters."""
 
 LONGEST_ID = 1000
-"""Maximum length of an id that a tool accepts. Any longer text may be cut, whatever its field."""
+"""Maximum length of an id that a tool accepts. Longer text may be cut, whatever its field."""
 
 _LONGEST_WORD = 400
 
@@ -69,7 +69,7 @@ def fitted(
     order = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
     if size(shown := _pointing(answer, detail, more, whole, {})) <= most:
         return shown
-    answer = _cut(answer, dict.fromkeys(order, 4 * most), {})  # longer values never fit and would slow things down
+    answer = _cut(answer, dict.fromkeys(order, 4 * most), {})  # longer values never fit and would only slow things down
     cut_to = functools.partial(_pointing, answer, detail, more, whole)
     tries = _tries(tuple(order.items()), 4 * most)
     first = bisect_left(tries, True, key=lambda limits: size(cut_to(limits)) <= most)
@@ -78,7 +78,7 @@ def fitted(
 
 @functools.cache
 def _tries(order: Sequence[tuple[Kind, int]], most: int) -> Sequence[Limits]:
-    """Returns increasingly strict limits, which reduce one kind of content after the other to its minimum."""
+    """Returns increasingly strict limits, which reduce one kind of content after another to its minimum."""
     tries: list[Limits] = []
     limits: dict[Kind, int] = {}
     for kind, least in order:
@@ -183,7 +183,7 @@ _FIELDS = frozenset(("id", "code", "parent", "technique", "component_ids", "own"
 """Fields that contain ids."""
 
 _WITHOUT_IDS = frozenset((str, float, int, bool, type(None)))
-"""Types whose values are ids only in the fields in `_FIELDS`."""
+"""Types whose values are ids only if the field is in `_FIELDS`."""
 
 
 def concise(answer: A, short_ids: ShortIds, short_papers: ShortIds | None = None) -> A:

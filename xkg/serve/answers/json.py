@@ -15,8 +15,8 @@ from xkg.value import Value, fields_of
 def structured(answer: Value) -> dict[str, Any]:
     """Returns the fields as JSON values, without empty optional fields or file contents.
 
-    Invisible characters are removed from prose (`visible`). Code must still run, so code is returned as stored, and
-    `notice` lists any invisible characters in the code."""
+    Invisible characters are removed from prose (`visible`). Code must still run, so it is returned as stored, and
+    `notice` lists any invisible characters in it."""
     hidden: set[str] = set()
     fields: dict[str, Any] = _plain(answer, False, hidden)
     if hidden and "notice" in fields:

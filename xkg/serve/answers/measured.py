@@ -33,7 +33,7 @@ def with_measured(answer: TechniqueAnswer, ablations: Ablations, *, full: bool) 
 
 
 def rows_with_measured(answer: SearchAnswer, ablations: Ablations) -> SearchAnswer:
-    """Returns the answer with the largest measured change for each row's technique."""
+    """Returns the answer, with the largest measured change added to each row's technique."""
     if not any(row.id in ablations for row in answer.rows):
         return answer
     rows = (

@@ -1,9 +1,9 @@
 """Pages lists with cursors.
 
-A cursor is self-contained, so any process can continue from it without a session. A cursor is bound to its question and
-the rows already returned. For a list with a stable order, the cursor contains a single digest of the returned rows. For
-any other list, the cursor contains a short digest of each row, and the next page contains only unseen rows, even if the
-graph has changed."""
+A cursor is self-contained, so any process can continue from it, without a session. A cursor is bound to its question
+and the rows already returned. For a list with a stable order, the cursor contains a single digest of the returned rows.
+For any other list, the cursor contains a short digest of each row, and the next page contains only unseen rows, even if
+the graph has changed."""
 
 import base64
 import binascii

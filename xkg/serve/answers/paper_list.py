@@ -71,7 +71,7 @@ class PaperFilters:
 
 
 def years_in_words(first: int | None, last: int | None) -> str:
-    """Describes a range of years in words. Either year may be None."""
+    """Describes a range of years in words. Either bound may be None."""
     if last is None:
         return f"from {first} on"
     return f"up to {last}" if first is None else f"from {first} to {last}"
@@ -115,7 +115,7 @@ class PaperList:
     def chosen(self, filters: PaperFilters) -> list[PaperLine]:
         """Returns the matching papers in the requested order. Ties are in id order."""
         found = list(zip(self.lines, self._words, strict=True))
-        # Make one pass per word, because a single pass with an inner loop takes ten times as long on 100,000 papers.
+        # One pass per word: a single pass with an inner loop takes ten times as long for 100,000 papers.
         for word in filters.text.casefold().split():
             found = [(line, words) for line, words in found if word in words]
         lines = [line for line, _ in found if not filters.narrow or filters.admit(line)]
@@ -174,8 +174,8 @@ def at_least(line: PaperLine, level: Level) -> int:
 
 
 def proven(line: PaperLine) -> float:
-    """Returns a score for how well a paper's code is proven. The score is the sum of the code nodes' weights, which are
-    highest for levels that require running the code."""
+    """Scores how well a paper's code is proven, as the sum of the nodes' weights, which are highest for levels that
+    require running the code."""
     return sum(count * _WEIGHTS[level] for level, count in line.levels.items())
 
 

@@ -75,7 +75,7 @@ def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
 
 def technique_id(snapshot: Snapshot, reference: str) -> str:
     """Returns the full id of a technique, given its id, short id or name. If a paper has several techniques with this
-    name, returns the first one with code, or else the first one. Raises `UnknownIdError`, which lists the nearest
+    name, returns the first one with code, or else simply the first. Raises `UnknownIdError`, which lists the nearest
     techniques, and `AmbiguousIdError` if several papers have a technique with this name."""
     wanted = reference.strip()
     if wanted.startswith("#"):  # plans abbreviate technique ids to `#…`
@@ -115,8 +115,8 @@ def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
 
 
 def code_id(snapshot: Snapshot, reference: str) -> str:
-    """Returns the full id for a code id. The code id may contain any reference to the technique that `technique_id`
-    accepts. Raises `UnknownIdError` if the code is unknown or has been replaced by newer code."""
+    """Returns the full id for a code id. The technique in the code id may be any reference that `technique_id` accepts.
+    Raises `UnknownIdError` if the code is unknown or has been replaced by newer code."""
     wanted = reference.strip()
     start = wanted.rfind("@")
     if start == 0:
@@ -175,9 +175,9 @@ def _short(snapshot: Snapshot, technique: str, papers: dict[str, str]) -> str:
 
 
 def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) -> str:
-    """Returns the shortest unambiguous reference to a paper. The reference is the paper's id, unless the id is derived
-    from the title. In this case, the reference is the title up to a colon, or its first three or more words.
-    `before_mark` means that `#` will follow, so the reference cannot be mistaken for a technique."""
+    """Returns the shortest unambiguous reference to a paper. This is the paper's id or, if that is derived from the
+    title, the title up to a colon or its first three or more words. `before_mark` means that `#` will follow, so the
+    reference cannot be mistaken for a technique."""
     if not paper.startswith("title:"):
         return paper
     heading = snapshot.headings([paper]).get(paper)
@@ -193,8 +193,8 @@ def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) ->
 
 
 def _proposing(snapshot: Snapshot, name: str) -> list[str]:
-    """Returns the papers that have a technique with this name. If this technique is the main method of some papers,
-    returns only those papers. If several papers are returned, the name is ambiguous."""
+    """Returns the papers that have a technique with this name. If it is the main method of some papers, returns only
+    those papers. If several papers are returned, the name is ambiguous."""
     named = snapshot.named(name)
     own = dict.fromkeys(paper_of(t) for t in named if "/" not in t.partition("#")[2])
     return list(own or dict.fromkeys(map(paper_of, named)))

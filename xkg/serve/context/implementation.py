@@ -1,4 +1,4 @@
-"""Renders a paper for a coding agent as pairs of a technique and its complete code, in build order.
+"""Renders a paper for a coding agent as (technique, complete code) pairs in build order.
 
 If the budget is too small, tests are omitted first, then the longest pairs, so that as many pairs as possible are
 included."""

@@ -153,8 +153,8 @@ CHARACTERS_A_TOKEN = 4
 
 
 class Step(NamedTuple):
-    """A step that puts `text` at a place in a document, which is sorted by place. The step replaces any text already at
-    this place, which must not be longer than `text`. `group` describes what is missing without this step."""
+    """A step that puts `text` at a place in a document, which is sorted by place. It replaces any text already there,
+    which must not be longer than `text`. `group` describes what is missing without this step."""
 
     group: str
     place: tuple[int, ...]
@@ -167,7 +167,7 @@ def room(budget_tokens: int) -> int:
 
 
 def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) -> int:
-    """Returns how many steps fit into `characters`, if n steps are followed by `rest(n)` more characters. Raises
+    """Returns how many steps fit in `characters`, given that n steps are followed by `rest(n)` more characters. Raises
     `InputError` if not even the first step fits."""
     best = size = 0
     placed: dict[tuple[int, ...], int] = {}

@@ -1,5 +1,5 @@
-"""Renders a paper for a planning agent. The text lists the components and their dependencies, and says which components
-have code. The code itself is not included.
+"""Renders a paper for a planning agent: its components, their dependencies, and which of them have code. The code
+itself is not included.
 
 If the budget is too small, the least important parts are omitted first. These are the full abstract, related papers,
 resources, findings and full definitions. Next come lines in repositories, repositories, first sentences of definitions,
@@ -100,7 +100,7 @@ def _coverage(chosen: Chosen) -> str:
 
 
 def _components(chosen: Chosen) -> Iterator[Step]:
-    """Yields one line per component, from the top of the hierarchy down, so that a parent always precedes its
+    """Yields one line per component from the top of the hierarchy down, so that a parent always precedes its
     components."""
     title = "\n## Components (indented components are part of the one above)\n\n"
     for n, technique in sorted(enumerate(chosen.techniques), key=lambda x: (chosen.depth[x[1].id], x[0])):
@@ -142,8 +142,8 @@ def _quoted(chosen: Chosen, technique: Technique, text: str) -> str:
 
 
 def _order(chosen: Chosen) -> str:
-    """Returns the techniques' names without duplicates. Each name is followed by the techniques that it uses in
-    addition to its components."""
+    """Returns the techniques' names without duplicates, each followed by the techniques that it uses in addition to its
+    components."""
     names: dict[str, str] = {}
     for technique in chosen.order:
         name = chosen.name(technique)

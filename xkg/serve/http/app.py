@@ -55,7 +55,7 @@ LARGEST_BODY = 1 << 20
 
 
 class Beside(NamedTuple):
-    """Additional routes that handle authentication themselves. `warm` prepares the routes for the first request."""
+    """Additional routes that handle authentication themselves. `warm` prepares them for the first request."""
 
     routes: Sequence[BaseRoute]
     warm: Callable[[], None]

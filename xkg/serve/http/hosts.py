@@ -29,10 +29,9 @@ _REFUSED = {
 
 
 def known_hosts(app: ASGIApp, bound: str, names: Sequence[str], origins: Sequence[str]) -> ASGIApp:
-    """Accepts requests whose Host is this machine or in `names`. If a request has an Origin, the Origin must be this
-    machine, in `names`, or in `origins`. A server that is bound to all addresses does not know its own names, so it
-    accepts any Host. Accepting any Host is safe, because callers of such a server need tokens, and a malicious page has
-    no token."""
+    """Accepts requests whose Host is this machine or in `names`. The Origin, if any, must be this machine, in `names`,
+    or in `origins`. A server that is bound to all addresses does not know its own names, so it accepts any Host. This
+    is safe, because callers of such a server need tokens, and a malicious page has none."""
     own = [f"[{name}]" if ":" in name else name.lower() for name in (bound, *names) if name]
     pages = LOOPBACK if is_loopback(bound) else own
     check = TransportSecurityMiddleware(
@@ -65,7 +64,7 @@ def reached_by_others(http: HttpSettings, bound: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Returns whether `host` is only reachable from this machine. Host names are resolved."""
+    """Returns whether `host` can be reached only from this machine. Host names are resolved."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -18,7 +18,7 @@ WAIT_SECONDS = 20.0
 
 class Rates:
     """Limits rates with one token bucket per caller. Allows `per_minute` requests on average, with bursts of up to
-    `per_minute` / 10 requests. If there are too many callers, the least recently seen callers are dropped."""
+    `per_minute` / 10 requests. If there are too many callers, the least recently seen are dropped."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = per_minute / 60

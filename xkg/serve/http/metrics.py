@@ -1,5 +1,5 @@
-"""Counts and logs requests. Metrics are in Prometheus's format. The metrics include counts, durations and sizes, but no
-request contents or callers."""
+"""Counts and logs requests. Metrics are in Prometheus format, and include counts, durations and sizes, but no request
+contents or callers."""
 
 import logging
 import os
@@ -41,7 +41,7 @@ import."""
 BEGINNING = 40
 """Maximum number of retries while a new worker has not written its counts yet."""
 
-_UP = "Whether the graph can be opened and contains a paper."
+_UP = "Whether the graph can be opened and contains any papers."
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
@@ -67,7 +67,7 @@ class Metrics:
         self._registry.register(_Graph(state))
 
     def text(self) -> bytes:
-        """Returns the metrics in Prometheus's text format. May open the graph, which can take a while."""
+        """Returns the metrics in Prometheus text format. May open the graph, which can take a while."""
         for _ in range(BEGINNING):
             with suppress(struct.error):  # a new worker has created its file but not written to it yet
                 return generate_latest(self._registry)

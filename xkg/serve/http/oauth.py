@@ -61,7 +61,7 @@ _UNUSABLE = (
 
 class Issuer:
     """Verifies tokens from the authorization server `issuer` that were issued for `audience`. The issuer's keys are
-    fetched for the first token and refreshed later. An issuer must only be used in one event loop."""
+    fetched for the first token and refreshed later. An issuer must be used in only one event loop."""
 
     def __init__(self, issuer: str, audience: str, jwks: str | None = None, types: Sequence[str] = ("at+jwt",)) -> None:
         self.issuer = issuer
@@ -74,8 +74,8 @@ class Issuer:
         self._good: LRUCache[bytes, float] = LRUCache(MOST_CACHED_TOKENS)
 
     async def verify(self, token: str) -> AccessToken | None:
-        """Returns the caller identified by the token, or None if the token is invalid. Logs errors by the issuer and
-        the reasons for rejecting correctly signed tokens."""
+        """Returns the caller identified by the token, or None if the token is invalid. Logs the issuer's errors and the
+        reasons for rejecting correctly signed tokens."""
         if len(token) > LONGEST:
             return None
         try:
@@ -218,7 +218,7 @@ def _digest(token: str) -> bytes:
 
 def _caller(claims: Mapping[str, Any]) -> str | None:
     """Returns the caller's name, or None if the JWT does not identify anyone. The name cannot clash with the name of
-    one of our own tokens. Prefers the user over the client program, because users of the same program must not share
+    one of our own tokens. Prefers the user to the client program, because users of the same program must not share
     jobs."""
     for prefix, claim in (("oauth:", "sub"), ("oauth client:", "client_id"), ("oauth client:", "azp")):
         if isinstance(named := claims.get(claim), str) and named:
@@ -242,7 +242,7 @@ log = logging.getLogger(__name__)
 
 
 class Access:
-    """Verifies tokens for the SDK (`TokenVerifier`). Rejects any token that cannot be checked."""
+    """Verifies tokens for the SDK (`TokenVerifier`). Rejects tokens that cannot be checked."""
 
     def __init__(self, tokens: Tokens, issuer: Issuer | None, closed: bool, graphs: Sequence[str]) -> None:
         """`closed` means that callers need a token even if none has been created. `graphs` are the served graphs.

@@ -35,7 +35,7 @@ WORKER_SECONDS = 60
 """How long a worker may be unresponsive before it is replaced. Imports on a busy machine can take most of this time."""
 
 SHUTDOWN_SECONDS = 10
-"""How long in-flight calls have to finish when the server shuts down."""
+"""How long in-flight calls may take to finish when the server shuts down."""
 SPARE_FILES = 256
 """Number of file descriptors reserved for the graph and its indexes."""
 
@@ -135,7 +135,7 @@ def uvicorn_config(make: Callable[[], ASGIApp], settings: Settings, workers: int
         lifespan="on",
         log_config=None,
         access_log=False,
-        proxy_headers=False,  # otherwise, a local caller could forge its address
+        proxy_headers=False,  # otherwise, local callers could forge their addresses
         server_header=False,
         backlog=BACKLOG,
         workers=workers,

@@ -1,7 +1,7 @@
 """Manages a graph's bearer tokens. Tokens are shown once, stored as hashes, and valid until they expire or are revoked.
 
 A token consists of 256 random bits, which cannot be guessed from a hash, no matter how fast the hash function is.
-SHA-256 is therefore sufficient. A slow password hash would only allow untrusted callers to keep the CPU busy."""
+SHA-256 is therefore sufficient. A slow password hash would only let untrusted callers keep the CPU busy."""
 
 import hashlib
 import hmac
@@ -20,7 +20,7 @@ from xkg.files import file_lock, private_folder, write_whole
 from xkg.value import Value
 
 PREFIX = "xkg_"
-"""Distinguishes our tokens from JWTs, and allows secret scanners to find our tokens in commits."""
+"""Distinguishes our tokens from JWTs, and allows secret scanners to find them in commits."""
 
 Scope = Literal["read", "build", "agents", "run", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)

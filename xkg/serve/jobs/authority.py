@@ -36,7 +36,7 @@ class Caller:
 
 
 OPERATOR = Caller("local user", frozenset((*SCOPE_OF.values(), ADMIN)))
-"""The user who started a stdio server."""
+"""The user who started the stdio server."""
 
 _ANONYMOUS = Caller("", frozenset(), anonymous=True)
 

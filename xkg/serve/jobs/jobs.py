@@ -1,10 +1,8 @@
-"""Runs requested jobs one at a time. A job's process is separate from the server and outlives it.
-
-A job is an `xkg build`, `xkg curate` or `xkg implement` process with the server's settings. Crashes, hanging libraries
-and excessive memory use in a job do not affect the server. The process leads a process group and locks its output file
-while it runs. If a server dies, the next server uses this lock to find out whether the job is still running, and
-resumes watching it. If several servers share a graph, a lock in the graph's folder ensures that only one server runs
-jobs."""
+"""Runs requested jobs one at a time. A job is an `xkg build`, `xkg curate` or `xkg implement` process with the server's
+settings, which is separate from the server and can outlive it. Crashes, hanging libraries and excessive memory use in a
+job do not affect the server. The process leads a process group and locks its output file while it runs. If a server
+dies, the next server uses this lock to find out whether the job is still running, and resumes watching it. If several
+servers share a graph, a lock in the graph's folder ensures that only one server runs jobs."""
 
 import contextlib
 import json
@@ -50,7 +48,7 @@ _PAUSE_SECONDS = 10.0
 _LARGEST_LOG = 4_000_000
 _NICE = 10
 _FIRST_TO_GO = "500"
-"""Makes the kernel kill a build rather than a server if the machine runs out of memory (`oom_score_adj`, proc(5))."""
+"""Makes the kernel kill a build rather than the server if the machine runs out of memory (`oom_score_adj`, proc(5))."""
 
 BuildModel = Literal["server", "caller"]
 """Selects whether the server's model or the caller answers a job's questions."""
@@ -84,9 +82,9 @@ def check_bounds(settings: Settings) -> None:
 
 
 class Jobs:
-    """Manages the jobs for the graph in `settings`. Methods with a caller raise `NotAllowedError` if the caller has no
-    permission (`xkg.serve.jobs.authority`). All methods raise the same errors as `JobTable`. Thread-safe, and safe to
-    use in several servers for the same graph."""
+    """Manages the jobs for the graph in `settings`. Methods that take a caller raise `NotAllowedError` if the caller
+    lacks permission (`xkg.serve.jobs.authority`). All methods raise the same errors as `JobTable`. Thread-safe, and
+    safe to use in several servers for the same graph."""
 
     def __init__(self, settings: Settings, command: Sequence[str] = XKG, roots: Sequence[Path] = ()) -> None:
         """`command` runs `xkg`. Jobs may only read folders under `roots`. Raises the same errors as `check_bounds`."""
@@ -136,8 +134,7 @@ class Jobs:
         kind: Kind = "build",
         task: Mapping[str, object] | None = None,
     ) -> tuple[Row, bool]:
-        """Requests a job of this kind for sources from `xkg.serve.jobs.sources`. Returns the job and whether the job is
-        new.
+        """Requests a job of this kind for sources from `xkg.serve.jobs.sources`. Returns the job and whether it is new.
 
         To implement a method, `task` contains the fields for `xkg implement --task`, `paper` is a short name for the
         method, and `repository` is the starter code. `model` selects who answers the job's questions. The default is
@@ -175,13 +172,13 @@ class Jobs:
         return row
 
     def newest(self, most: int, caller: Caller) -> tuple[list[Row], int]:
-        """Returns up to `most` jobs that the caller may see, unfinished jobs first, and the total number of these
+        """Returns up to `most` of the jobs that the caller may see, unfinished ones first, and the total number of such
         jobs."""
         require(caller, "see", self.kinds)
         return self._table.newest(most, lambda kind, owner: may(caller, "see", kind, owner))
 
     def cancel(self, job: int, caller: Caller) -> Row:
-        """Cancels a job, even if the job is running on a different server. Finished jobs are left unchanged. Raises the
+        """Cancels a job, even one that is running on a different server. Finished jobs are left unchanged. Raises the
         same errors as `get`."""
         row = self.get(job, caller, "end")
         row = self._table.cancel(job) or row
@@ -252,7 +249,7 @@ class Jobs:
         self._requested.set()
 
     def _work(self) -> None:
-        """Runs jobs one after another, and waits for requests. Logs errors and retries later."""
+        """Waits for requests and runs jobs one after another. Logs errors, and retries later."""
         while not self._closing.is_set():
             self._requested.clear()
             try:
@@ -384,8 +381,7 @@ class Jobs:
 
 
 def _verdict(kind: Kind, outcome: Mapping[str, Any]) -> tuple[bool, str]:
-    """Returns whether a job has done all of its work. If not, also returns the reason from its output, or '' if there
-    is none."""
+    """Returns whether a job has done all of its work and, if not, the reason from its output ('' if there is none)."""
     notes = "; ".join(map(str, outcome.get("faults" if kind == "implement" else "notes") or ()))
     match kind:
         case "implement":

@@ -22,13 +22,13 @@ included in full."""
 # Matches the delimiters that `xkg.llm.prompt` puts around a question's inputs.
 _OPENING = re.compile(r"<<<(\w{1,60}) ([0-9a-f]{8})>>>\n")
 _WORTH = 400
-"""Minimum number of characters in data that is not repeated. Shorter data is always repeated."""
+"""Minimum number of characters at which data is not repeated. Shorter data is always repeated."""
 
 
 class JobQuestion(Value):
     """A question from a build. `instructions` say what to do, `prompt` contains the data and the question, and
     `answer_schema` is the answer's JSON schema. `prompt` omits data that the caller has already received. `given` is
-    the time when the question was given to a caller, or empty if no caller has received the question yet."""
+    the time when the question was given to a caller, or empty if no caller has received it yet."""
 
     head: ClassVar[str] = "## question {question}: {stage}"
 
@@ -64,8 +64,8 @@ class TakenAnswer(Value):
 def offered(
     jobs: "Jobs", job: int, caller: Caller, most: int, known: Collection[str], wait_seconds: float
 ) -> QuestionsAnswer:
-    """Returns up to `most` of a job's open questions, as many as fit. `known` are marks of data that need not be
-    repeated. Raises the same errors as `Jobs.questions`."""
+    """Returns up to `most` of a job's open questions, as many as fit. `known` contains the marks of data that does not
+    need to be repeated. Raises the same errors as `Jobs.questions`."""
     row, waiting = jobs.questions(job, caller, wait_seconds)
     seen = set(known)
     questions: list[JobQuestion] = []
@@ -114,7 +114,7 @@ def _shown(question: OpenQuestion, seen: set[str]) -> JobQuestion:
 
 
 def _without_repeats(prompt: str, seen: set[str]) -> str:
-    """Returns the prompt without long data whose marks are in `seen`. Adds all other marks to `seen`."""
+    """Returns the prompt without long data whose marks are in `seen`, and adds all other marks to `seen`."""
     pieces: list[str] = []
     done = at = 0
     while opening := _OPENING.search(prompt, at):

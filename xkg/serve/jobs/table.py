@@ -1,4 +1,4 @@
-"""Stores requested jobs in an SQLite file in the graph's folder. All server processes share this file."""
+"""Stores requested jobs in an SQLite file in the graph's folder, which all server processes share."""
 
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -1,6 +1,6 @@
 """Answers invalid JSON-RPC messages with an error, on all transports. On stdio, the SDK drops invalid messages and
 treats a request whose id is null or a float as a notification, so the caller would wait forever. The SDK also cancels
-unanswered requests at the end of the input."""
+unanswered requests when the input ends."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -30,7 +30,7 @@ _LAST_ANSWERS = 60.0
 
 
 class WrongMessageError(Exception):
-    """The input is not a valid message. `answer` is the error to send back."""
+    """Raised if the input is not a valid message. `answer` is the error to send back."""
 
     def __init__(self, code: int, words: str, request: str | int | None = None) -> None:
         super().__init__(words)

@@ -1,4 +1,4 @@
-"""MCP prompts are predefined tasks that say which tools to use, in which order, and how to judge the outcome.
+"""Defines the MCP prompts, predefined tasks that say which tools to use, in what order, and how to judge the outcome.
 
 Prompts contain paper ids but no text from papers, because the model treats a prompt as the user's own words. A plan
 that quotes papers is attached as a resource and marked as data."""

@@ -14,8 +14,8 @@ _PLAIN = frozenset(("string", "integer", "number", "boolean", "array", "object")
 
 
 def published(tools: Sequence[Tool]) -> list[Tool]:
-    """Returns the tools with short schemas. Optional arguments do not list null as a type. Types that are shared by
-    several answers are defined in one tool's schema and mentioned in all other schemas."""
+    """Returns the tools with short schemas. Optional arguments do not list null as a type. Types shared by several
+    answers are defined in one tool's schema and referred to by name in all others."""
     homes = {str((tool.output_schema or {}).get("title")): tool.name for tool in tools}
     return [
         tool.model_copy(
@@ -39,7 +39,7 @@ def _annotations(of: ToolAnnotations) -> ToolAnnotations:
 
 def _short(whole: Mapping[str, Any], tool: str, homes: dict[str, str], *, described: bool) -> Schema:
     """Removes titles (which repeat names), `additionalProperties` and, unless `described` is set, descriptions. Inlines
-    definitions, except those of objects that `homes` already lists. Only required fields may be null, because answers
+    definitions, except those of objects already listed in `homes`. Only required fields may be null, because answers
     and clients omit empty optional values."""
     definitions = whole.get("$defs", {})
 

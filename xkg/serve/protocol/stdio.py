@@ -1,7 +1,5 @@
-"""Runs the MCP server over stdio. The server answers `initialize` before loading anything but the SDK.
-
-Building the tools' schemas takes a tenth of the SDK's own startup time, so the schemas are also built after
-`initialize`."""
+"""Runs the MCP server over stdio. The server answers `initialize` before it loads anything but the SDK. The tools'
+schemas, which take a tenth of the SDK's own startup time, are also built afterwards."""
 
 import asyncio
 import threading
@@ -59,7 +57,7 @@ PREPARE_AFTER_SECONDS = 0.02
 
 
 def make_server(served: Served, *, client_roots: bool = False) -> MCPServer:
-    """Returns the server. The server's tools are registered no later than the first message after `initialize`. If
+    """Returns the server. Registers the server's tools no later than the first message after `initialize`. If
     `client_roots` is set, `locate` also accepts the client's folders."""
     folders = list(served.roots)
     served = replace(served, roots=folders)

@@ -1,4 +1,4 @@
-"""Provides an MCP server with one-line error messages that say what to do."""
+"""An MCP server with one-line error messages that say what to do."""
 
 import difflib
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """Runs scripts for a server's callers, with permission checks and limits on runs per day, time and concurrency.
 
-Missing packages are installed in the background. If this takes too long, the caller is asked to retry."""
+Missing packages are installed in the background. If that takes too long, the caller is asked to retry."""
 
 import threading
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ DEFAULT_SECONDS = 30.0
 
 @dataclass
 class _Installation:
-    """Represents an installation in progress. `at` describes how far it has got."""
+    """An installation in progress. `at` describes how far it has got."""
 
     made: "Future[Environment]"
     at: str = "its packages are being looked up"

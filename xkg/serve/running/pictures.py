@@ -1,10 +1,10 @@
-"""Detects pictures among files written by untrusted code. Pictures must be complete and bounded in size, and data other
+"""Detects pictures among files written by untrusted code. Pictures must be complete and of limited size, and data other
 than pixels is removed.
 
 Clients pass pictures to models and browsers, which can fail on invalid pictures. Models may also read text hidden in a
 picture's metadata. PNGs are therefore checked chunk by chunk, including the number of pixels, and JPEGs marker by
-marker. Comments are removed, but no pixels are decoded. SVGs are treated as text. Web pages show them as images, in
-which browsers do not run scripts or load resources."""
+marker. Comments are removed, but no pixels are decoded. SVGs are treated as text; web pages show them as images, in
+which browsers neither run scripts nor load resources."""
 
 import math
 import re
@@ -109,7 +109,7 @@ def _jpeg(content: bytes) -> bytes | None:
             if framed or length < 8 or not _is_bounded(*struct.unpack(">HH", content[at + 5 : at + 9])):
                 return None
             framed = True
-        if marker == 0xDA:  # samples follow, up to the next marker that is not a restart
+        if marker == 0xDA:  # samples follow, up to the next marker other than a restart
             if not framed:
                 return None
             while (end := content.find(b"\xff", end)) >= 0 and content[end + 1 : end + 2] in _IN_SAMPLES:

@@ -1,5 +1,5 @@
-"""Runs a script on code from the graph, in the code's environment. The command, the Python API, the MCP tool and the
-web page use this module.
+"""Runs a script on code from the graph, in the code's environment, for the command, the Python API, the MCP tool and
+the web page.
 
 Runs are not stored, do not change the graph or its evidence, and do not affect later runs."""
 
@@ -45,8 +45,8 @@ class Runs:
         self._made: dict[str, Environment] = {}
 
     def code(self, reference: str) -> tuple[Code, str]:
-        """Returns the code with this id, technique id or technique name, and its technique's name. Raises `InputError`
-        if the code cannot be run."""
+        """Returns the code with this id, technique id or technique name, and the name of its technique. Raises
+        `InputError` if the code cannot be run."""
         with self._service.snapshot() as snapshot:
             code, name = code_node(snapshot, reference)
         if code.language != "python":

@@ -1,8 +1,8 @@
-"""Computes calibrated scores, from 0 to 1, for how well a technique fits a query. Scores are comparable between
-queries.
+"""Computes calibrated scores, from 0 to 1, for how well a technique fits a query. Unlike the scores of text search and
+vector search, they are comparable between queries.
 
-Neither text search nor vector search provides such scores. BM25 scores grow with the length of the query, and the
-distribution of cosines depends on the model and the query. A technique's features are:
+BM25 scores grow with the length of the query, and the distribution of cosines depends on the model and the query. A
+technique's features are:
 
 - the fraction of the query's words that the technique contains, and how similar the technique is to the
   other words (`xkg.embeddings.base`)
@@ -26,18 +26,18 @@ FITS = 0.55
 
 _CONSTANT, _SHARED, _BOTH, _SMALL = -6.06, 8.62, 3.78, 0.41
 _NAME_MEAN, _NAME_LEAST, _TERM = 1.92, 4.96, -1.63
-"""Coefficients of a logistic regression that predicts whether the graph answers a query. The model was fitted on the
+"""Coefficients of the logistic regression that predicts whether the graph answers a query. The model was fitted on the
 404 queries in `evaluation/gold/search/calibration.jsonl`, 221 of which have an answer in 22 imported papers. Each query
 was run on all 43 papers, on these 22 papers, and on random samples of 10, 4 and 1 papers. Both outcomes have equal
 weight. A query's features are the features of the best among its first five techniques."""
 
 _NEAR = 0.43
 _NAME = Coverage(0.3, 0.14)
-"""Mean late interaction between a query and the technique that answers it. Used as a default if none of a query's words
-are known."""
+"""Mean late interaction between a query and the technique that answers it. The default if none of a query's words are
+known."""
 
 _LARGE = 300
-"""In graphs with fewer techniques, scores are adjusted, because most queries were fitted on larger graphs."""
+"""Scores are adjusted in graphs with fewer techniques, because most queries were fitted on larger graphs."""
 
 _TERM_WORDS = 3
 
@@ -89,8 +89,8 @@ def bare_term(query: str) -> bool:
 
 
 def rise(cosine: float, background: Background) -> float:
-    """Returns how far a cosine is above the background. A value of 1 is the expected maximum over this many techniques
-    for normally distributed cosines."""
+    """Returns how far a cosine is above the background. 1 is the expected maximum over this many techniques if cosines
+    are normally distributed."""
     if background.deviation <= 0:
         return 0.0
     highest = math.sqrt(2 * math.log(background.techniques + 2))

@@ -1,8 +1,8 @@
 """Finds candidates for a query. Runs BM25 and vector search for the whole query and its parts, fuses the scores, and
 computes late interaction (`xkg.embeddings.base`) for the best candidates.
 
-Long queries are split into sentences and clauses. Encoding takes twice as long as all other steps of a search. Encoding
-only some parts of a query gives equally good results. Text search always uses the whole query."""
+Long queries are split into sentences and clauses. Encoding takes twice as long as all other steps of a search, and
+encoding only some parts of a query gives equally good results. Text search always uses the whole query."""
 
 import os
 import re
@@ -48,8 +48,8 @@ class Candidates:
 def candidates(
     snapshot: Snapshot, encode: Encode, query: str, filters: Filters, papers: Sequence[str], wanted: int
 ) -> Candidates:
-    """Returns at least `wanted` techniques, if the graph has that many. If the filters exclude too many results,
-    searches deeper. Raises any error from `encode`."""
+    """Returns at least `wanted` techniques if the graph contains that many. Searches deeper if the filters exclude too
+    many results. Raises any error from `encode`."""
     clauses = parts(query)
     encoded_clauses = weightiest(clauses, lambda clause: snapshot.matched(clause, ())[1])
     texts = [query, *encoded_clauses]
@@ -133,8 +133,8 @@ def weightiest(parts: Sequence[str], weight: Callable[[str], float]) -> list[str
 
 
 def passage(query: str, parts: Sequence[str], encoded: Sequence[str]) -> str:
-    """Returns the text to encode for the whole query. The text consists of the `encoded` parts, and of as much of the
-    text outside `parts` as fits."""
+    """Returns the text to encode for the whole query. It consists of the `encoded` parts and as much of the text
+    outside `parts` as fits."""
     if not parts:
         return query
     known = set(parts)

@@ -80,7 +80,7 @@ def named(snapshot: Snapshot, text: str) -> list[str]:
 
 
 def as_technique(text: str) -> Technique:
-    """Turns a description into a technique. The name is the description's first clause, shortened if necessary."""
+    """Turns a description into a technique, named after the description's first clause (shortened if necessary)."""
     name = _CLAUSE.split(text, maxsplit=1)[0]
     if len(name.split()) > _NAME_WORDS:
         name = " ".join(name.split()[:_NAME_WORDS])
@@ -88,7 +88,7 @@ def as_technique(text: str) -> Technique:
 
 
 def ranked(places: Sequence[LocatedPlace]) -> list[LocatedPlace]:
-    """Returns the distinct places, best first. Whole files are omitted if there is also a place inside them, which is
+    """Returns the distinct places, best first. A whole file is omitted if there is also a place inside it, which is
     more useful for an ablation."""
     parts = {(p.repository, p.path) for p in places if p.symbol != p.path}
     unique: dict[tuple[str, str, int, int], LocatedPlace] = {}
@@ -99,7 +99,7 @@ def ranked(places: Sequence[LocatedPlace]) -> list[LocatedPlace]:
 
 
 class Known:
-    """Finds the places of techniques that are in the graph."""
+    """Finds the places of techniques in the graph."""
 
     def __init__(self, snapshot: Snapshot, techniques: Sequence[str]) -> None:
         self._techniques = techniques

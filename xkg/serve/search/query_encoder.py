@@ -1,7 +1,6 @@
-"""Encodes queries. Recently encoded queries are cached, because agents often repeat queries.
+"""Encodes queries. Encodes queries. Recently encoded queries are cached, because agents often repeat them.
 
-Only one call runs the model at a time. Batching the queries of waiting callers would save only a tenth of the 1.2 ms
-per query."""
+Only one call runs the model at a time. Batching waiting queries would save only a tenth of the 1.2 ms per query."""
 
 import threading
 from collections.abc import Callable, Sequence

@@ -20,8 +20,7 @@ DEEPER = 0.5
 share a step."""
 
 CITATION, CONCEPT = 0.5, 0.5
-"""Score of two papers that are related only by a citation, or only by a shared concept at the top of both
-hierarchies."""
+"""Score of two papers related only by a citation, or only by a shared concept at the top of both hierarchies."""
 
 ALIKE = 1 / 3
 """Minimum similarity for two techniques to be considered similar. 0 is the mean cosine with all techniques, and 1 is
@@ -88,7 +87,7 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
     for other in known:
         left = (1 - CITATION) ** (other in cites) * (1 - CITATION) ** (other in cited) * (1 - alike.get(other, 0.0))
         for mine, theirs in shared.get(other, ()):
-            # Another process may have removed a technique from the graph.
+            # another process may have removed a technique from the graph
             left *= 1 - CONCEPT * _place(views[mine]) * _place(others[theirs]) if theirs in others else 1
         scores[other] = round(1 - left, 3)
     best = sorted((other for other in scores if scores[other] > 0), key=lambda other: (-scores[other], other))

@@ -108,7 +108,7 @@ class _Search:
         """Returns the first `k` groups that fit, and the strongest techniques that are not in these groups."""
         first = groups[: self.k]
         shown = _techniques(first)
-        # Another process may have removed a technique from the graph.
+        # another process may have removed a technique from the graph
         rows = [row for row in _rows(first, _views(self.snapshot, shown), fits) if row.score >= self.bar]
         whole = len(rows) == self.k
         return SearchAnswer(
@@ -201,8 +201,8 @@ def _rows(groups: Sequence[Group], views: dict[str, TechniqueView], fits: Mappin
 
 
 def _with_code(group: Group, views: dict[str, TechniqueView]) -> Group:
-    """Returns the row. If the row's lead has no code, it is replaced by a technique with code and the same name, if
-    there is one."""
+    """Returns the row. Replaces a row's lead that has no code with a technique of the same name that does, if there is
+    one."""
     if views[group.lead].code is not None:
         return group
     for other in group.relatives[:MOST_RELATIVES]:

@@ -1,8 +1,8 @@
-"""Computes each technique's strength for a query and its parts. Combines the scores from both searches, late
-interaction, and the strength of other techniques from the same paper.
+"""Computes each technique's strength for a query and its parts, from both searches, late interaction, and other
+techniques in the same paper.
 
-Scores are fused rather than ranks, because the difference between two scores is informative. See Bruch, Gai and Ingber,
-"An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023."""
+Fuses scores rather than ranks, because the difference between two scores is informative. See Bruch, Gai and Ingber, "An
+Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, compress

@@ -19,8 +19,8 @@ from xkg.serve.tools.tool_decorator import Detail, Id, filled, registering
 
 _RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 _OUTPUT_SHARE = 2
-"""Maximum number of output characters per token in the budget. The output may use half of the budget. The other half is
-for files."""
+"""Maximum number of output characters per token in the budget. Output may use half of the budget; the other half is for
+files."""
 
 
 def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:

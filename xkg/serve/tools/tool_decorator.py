@@ -1,4 +1,4 @@
-"""Registers functions as tools. Answers are returned as text and structured content. Errors have our own messages
+"""Registers functions as tools. Answers are returned as text and structured content. Errors use our own messages
 instead of the SDK's."""
 
 import base64

@@ -13,8 +13,8 @@ from xkg.store.graph_store import TechniqueView
 from xkg.store.indexes.text import query_terms, word_terms, words
 
 IN_FULL = 6
-"""Number of candidates described in full, including their code. All other candidates are described briefly. For one in
-twenty paraphrased queries, the right answer is among the briefly described candidates."""
+"""Number of candidates described in full, including their code. All other candidates are described briefly. For one
+paraphrased query in twenty, the right answer is among the briefly described candidates."""
 
 LETTERS = "abcdefgh"
 
@@ -30,7 +30,7 @@ _KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}", "same pap
 
 @dataclass(frozen=True)
 class Candidate:
-    """A search row with its technique and any relatives that matched."""
+    """A search row with its technique and any matching relatives."""
 
     row: SearchRow
     views: tuple[TechniqueView, ...]
@@ -140,7 +140,7 @@ _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 @dataclass(frozen=True)
 class _Piece:
     """Lines that are shown together. `owner` is the head of the class that contains the lines, if any. `about` contains
-    additional words to match when pieces are selected."""
+    additional words to match when selecting pieces."""
 
     lines: Sequence[str]
     owner: str = ""

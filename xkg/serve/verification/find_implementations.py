@@ -204,8 +204,8 @@ class Steps(AnswerType):
 
 @dataclass(frozen=True)
 class Decomposed:
-    """A task's steps. There is at least one step. `by` describes how the steps were found. `by_model` says whether a
-    model found the steps."""
+    """A task's steps (at least one). `by` describes how they were found. `by_model` says whether a model found the
+    steps."""
 
     steps: list[str]
     by: str
@@ -224,7 +224,7 @@ def decompose(questions: Questions, task: str) -> Decomposed:
 
 def by_structure(task: str) -> list[str]:
     """Splits a task into list items, if there are any, or else into sentences. A single long sentence is split into
-    clauses. Returns the task itself if the task has only one part. Very short sentences are joined to the previous
+    clauses. Returns the task itself if it has only one part. Very short sentences are joined to the previous
     sentence."""
     items = [one_line(_BLANK.split(item)[0]) for item in _ITEM.split(task)[1:]]
     if len(items) > 1:

@@ -1,4 +1,4 @@
-"""Asks the language model optional questions, with limited waiting times.
+"""Asks the language model optional questions, with bounded waiting times.
 
 A question that is not answered in time continues in the background. Its answer is stored (`xkg.llm.ledger`), so that
 the same question can be answered immediately the next time. In the ledger, all questions on the same day (UTC) belong
@@ -33,19 +33,19 @@ MOST_OPEN = 32
 """Maximum number of concurrent questions."""
 
 CLOSING_SECONDS = 10.0
-"""How long `close` waits until running questions are aborted."""
+"""How long `close` waits before running questions are aborted."""
 
 
 _NO_KEY = "no API key for the language model is set on this machine"
 
 
 class NoModelError(ModelUnavailableError):
-    """No usable model is configured."""
+    """Raised if no usable model is configured."""
 
 
 @dataclass(frozen=True)
 class Answered(Generic[A]):
-    """An answer and the name of the model that gave the answer."""
+    """An answer and the name of the model that gave it."""
 
     answer: A
     model: str

@@ -23,7 +23,7 @@ CANDIDATES = 12
 RELATIVES = 3
 
 WORTH = 0.02
-"""Minimum score of the best row. If no row reaches this score, no question is asked. The minimum is lower than `FITS`
+"""Minimum score of the best row. If no row reaches it, no question is asked. The minimum is lower than `FITS`
 (`xkg.serve.search.calibration`), because the verifier can distinguish weak matches from queries without an answer."""
 
 HOPELESS = 0.01
@@ -32,8 +32,8 @@ HOPELESS = 0.01
 _REASON, _GUIDANCE = 240, 480
 
 MOST_DROPPED = 3
-"""Maximum number of dropped rows to list. The dropped rows that come first in the search results are listed, because
-these rows are the most misleading."""
+"""Maximum number of dropped rows to list. Those ranked highest by the search are listed, because they are the most
+misleading."""
 
 _PROMPT = Path(__file__).parent / "prompts" / "verify.md"
 
@@ -55,8 +55,8 @@ class Verdict(AnswerType):
 
 @dataclass(frozen=True)
 class Verification:
-    """Represents a verification in progress. `plain` is the unverified search answer, `candidates` are the rows in the
-    question, and `verdict` is None if there are no candidates."""
+    """A verification in progress. `plain` is the unverified search answer, `candidates` are the rows in the question,
+    and `verdict` is None if there are no candidates."""
 
     plain: SearchAnswer
     k: int

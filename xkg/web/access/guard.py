@@ -30,7 +30,7 @@ from xkg.sqlite_files import opened, transaction
 NEEDED = "read"
 SIGN_IN = "/sign-in"
 _ATTEMPTS = 60
-"""Maximum number of tokens that an IP address may try per minute."""
+"""Maximum number of tokens that one IP address may try per minute."""
 
 
 class Guard:

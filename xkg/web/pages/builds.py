@@ -30,7 +30,8 @@ _LARGEST_NUMBER = 2**62
 
 
 class Cause(NamedTuple):
-    """A reason why code did not reach the next level, with the number of code nodes and an example technique."""
+    """A reason why code did not reach the next level, with the number of affected code nodes and an example
+    technique."""
 
     level: str
     reason: str
@@ -78,7 +79,7 @@ def cancel(site: Site, request: Request) -> Response:
 
 
 def _may_build(site: Site, caller: Caller) -> bool:
-    """Returns whether the caller may add papers on the page. Always False if callers have to answer the build's
+    """Returns whether the caller may add papers on the page. Always False if callers must answer the build's
     questions."""
     offered = site.jobs is not None and "build" in site.jobs.kinds and not by_caller(site.settings)
     return offered and may(caller, "ask", "build", caller.name)

@@ -1,4 +1,4 @@
-"""Draws a map of papers, shared concepts and citations, on which similar papers are close to each other. Also lists
+"""Draws a map of papers, shared concepts and citations that places similar papers close to each other. Also lists
 papers with the same filters."""
 
 import math
@@ -25,7 +25,7 @@ _NEIGHBOURS = 3
 _MOST_TECHNIQUES = 40
 """Maximum number of techniques per paper whose vectors are averaged."""
 _ALIKE = 0.35
-"""Minimum cosine for papers to attract each other, after subtracting the mean vector."""
+"""Minimum cosine similarity at which papers attract each other, after subtracting the mean vector."""
 _LABEL = 28
 
 

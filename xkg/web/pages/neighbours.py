@@ -1,4 +1,4 @@
-"""Shows a panel with a node's neighbours in the graph when the node is clicked."""
+"""Shows a panel with a node's neighbours when the node is clicked."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -19,7 +19,7 @@ from xkg.web.site import Page, Site, integer, paged
 ROWS = 150
 RELATED = 6
 MEASURED = 20
-"""Maximum number of techniques whose most important ablation is shown."""
+"""Maximum number of techniques for which the most important ablation is shown."""
 CITATIONS = 30
 REFERENCES = 200
 

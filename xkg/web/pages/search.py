@@ -1,5 +1,5 @@
-"""Shows the same search results as agents receive, with scores and relatives. Verified results include the model's
-reasons."""
+"""Shows the search results that agents receive, with scores and related techniques. Verified results include the
+model's reasons."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def show(site: Site, request: Request) -> Response:
     text = asked.get("q", "").strip()[:_LONGEST]
     k = min(integer(request, "k", FIRST) or FIRST, MOST)
     wants = asked.get("verify") == "1"
-    # The model costs money, so links on other sites must not trigger model calls.
+    # Model calls cost money, so links on other sites must not trigger them.
     verify = wants and (is_own(request) or "authorization" in request.headers)
     level = level_of(request)
     fields: dict[str, Any] = {

@@ -237,8 +237,8 @@ def _hidden(snapshot: Snapshot, reference: str) -> tuple[PaperBundle, Technique]
 
 
 class Trial(NamedTuple):
-    """Describes the form for running a script and its result. `script` is the text in the form. If the caller may not
-    run scripts or the code cannot be run, `script` is None and `error` is the reason. `answer` is set after a run."""
+    """The form for running a script and its result. `script` is the text in the form. If the caller may not run scripts
+    or the code cannot be run, `script` is None and `error` is the reason. `answer` is set after a run."""
 
     script: Markup | None
     error: str = ""

@@ -10,6 +10,5 @@ def cut(text: str, most: int = LONGEST) -> str:
 
 
 def finalized(value: object) -> object:
-    """Cuts text before a template inserts the text. Leaves markup unchanged, because its text was cut during
-    rendering."""
+    """Cuts text before a template inserts it. Markup is left unchanged, because its text was cut during rendering."""
     return cut(value) if isinstance(value, str) and not hasattr(value, "__html__") else value

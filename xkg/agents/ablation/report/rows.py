@@ -18,7 +18,7 @@ def interval(effect: Effect | None) -> str:
 
 
 def percent(change: float) -> str:
-    """Formats a relative change. If the change is more than tenfold, formats it as a factor."""
+    """Formats a relative change, as a factor if it is more than tenfold."""
     if abs(change) < 0.0005:
         return "0.0%"
     return f"{change:+.1%}" if abs(change) < 10 else f"× {1 + change:.3g}"
@@ -29,7 +29,7 @@ def verdict(importance: Importance) -> str:
     if importance.best is None:
         return "every candidate failed" if importance.failed else "not tried"
     assert importance.best.effect is not None
-    moved = "it also changes measuring code" if importance.best.measures else ""
+    moved = "it also changes measurement code" if importance.best.measures else ""
     return ", ".join(filter(None, (_evidence(importance, importance.best.effect), moved)))
 
 
@@ -69,7 +69,7 @@ def failures(campaign: Campaign) -> Counter[str]:
 
 
 def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
-    """Yields the facts at the top of the report as pairs of name and value."""
+    """Yields the facts at the top of the report as (name, value) pairs."""
     baseline, outcomes = campaign.baseline, campaign.outcomes
     noise = f"{baseline.noise:.2%} from run to run" if baseline.noise is not None else "one seed: noise unknown"
     if baseline.exact:
@@ -115,7 +115,7 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
 
 def remark(outcome: CandidateOutcome) -> str:
     """Returns remarks on an outcome. The remarks say whether the candidate replaces a failed one, changes measurement
-    code, or ran only in part."""
+    code, or ran only partly."""
     mended = f"replaces a candidate that failed ({outcome.mended})" if outcome.mended else ""
     moved = (
         f"the measurement may no longer be comparable: this candidate modifies {', '.join(outcome.measures)}"

@@ -63,7 +63,7 @@ def baseline_of(
 
 
 def takes_seed(task: Task) -> bool:
-    """Returns whether one of the task's commands has a placeholder for the seed."""
+    """Returns whether one of the task's commands contains the seed placeholder."""
     return SEED in "".join(filter(None, (task.setup, task.run, task.evaluate)))
 
 
@@ -82,17 +82,17 @@ def notes_on(task: Task, baseline: Baseline) -> list[str]:
 
 
 _QUANTILES = 1.96 + 0.84
-"""Equals the sum of the normal quantiles for 80% power and a 5% significance level."""
+"""The sum of the normal quantiles for 80% power and a 5% significance level."""
 
 
 def seeds_needed(noise: float) -> int:
-    """Returns the number of seeds that the baseline and the candidate each need to detect an effect of 5%. `noise` is
-    the relative noise of one run."""
+    """Returns the number of seeds that the baseline and the candidate each need to detect a 5% effect. `noise` is the
+    relative noise of one run."""
     return math.ceil(2 * (_QUANTILES * noise / CRITICAL) ** 2)
 
 
 def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> str | None:
-    """Returns advice if the baseline's noise would hide an effect of 5%, and None otherwise."""
+    """Returns advice if the baseline's noise would hide a 5% effect, and None otherwise."""
     if baseline.noise is None or seeds_needed(baseline.noise) <= len(task.seeds):
         return None
     longer = [f"{each.name} ({each.place})" for each in left_out if each.reason == LENGTH]
@@ -104,7 +104,7 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:
-    """Adds the protected lines that a repair changed to the repair's `in_metric`."""
+    """Records in a repair's `in_metric` the protected lines that the repair changed."""
     added: dict[str, set[str]] = {}
     path = ""
     for line in repair.diff.splitlines():

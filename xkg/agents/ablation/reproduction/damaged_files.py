@@ -1,5 +1,5 @@
-"""Finds incomplete data files and checkpoints: Git LFS pointers, empty files and truncated archives. Reads only the
-first and last bytes, and unpacks nothing."""
+"""Finds incomplete data files and checkpoints: Git LFS pointers, empty files and truncated archives. Reads only each
+file's first and last bytes, and unpacks nothing."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -14,8 +14,7 @@ _ZIPPED = (".zip", ".npz", ".pt", ".pth", ".ckpt", ".keras", ".whl")
 
 
 def damaged(workspace: Workspace, data: Mapping[str, Path]) -> list[str]:
-    """Returns one line for each incomplete file in the working copy or the data. Each line describes the problem with
-    the file."""
+    """Returns one line per incomplete file in the working copy or the data, describing the problem."""
     found = []
     for path, file in sorted(workspace.files.items()):
         if why := fault(path, file.content[:_END], file.content[-_END:], len(file.content)):

@@ -1,8 +1,8 @@
-"""Makes the baseline run: runs the first seed repeatedly, and repairs the cause of each failure. Each repair is a
-version of the baseline's workspace.
+"""Gets the baseline to run: reruns the first seed, and repairs the cause of each failure. Each repair is a version of
+the baseline's workspace.
 
-Known causes are repaired without a model. At first, only the packages that the command's files import are installed. If
-these packages do not suffice, those that the repository declares are added. If a dependency has removed an API, the
+Known problems are repaired without a model. At first, only the packages that the command's files import are installed.
+If that is not enough, the packages that the repository declares are added. If a dependency has removed an API, the
 executor switches to the Python version and packages from the commit's day. If a module is missing, its package is
 installed. If the repository itself contains the missing module, its folder is added to the module path, or its
 extension is built. A matplotlib backend that needs a display is replaced, and missing output folders are created.
@@ -65,7 +65,7 @@ Cause = Literal["missing import", "version", "path", "data format", "missing out
 
 
 class Fix(AnswerType):
-    """A model's fix. `requirements` are lines for packages that need a different version."""
+    """A model's fix. `requirements` contains requirement lines for packages that need a different version."""
 
     cause: Cause
     possible: bool
@@ -81,7 +81,7 @@ contains the newest packages that the repository allows."""
 
 @dataclass
 class Executor:
-    """Makes the baseline run. `run` runs the task's first seed in an environment, and `packages` creates an
+    """Gets the baseline to run. `run` runs the task's first seed in an environment, and `packages` creates an
     environment. If `questions` is not None, a model also makes repairs. `repairs` lists the repairs so far. `causes`
     lists known reasons why the baseline does not run. `day` is the date of the packages."""
 
@@ -118,7 +118,7 @@ class Executor:
                 return environment
 
     def _mended(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Tries the repairs in order. Returns whether something changed, so that another run is worthwhile."""
+        """Tries the repairs in order. Returns whether a repair changed anything that makes another run worthwhile."""
         of_a_version = self._of_a_version(outcome)
         lacks = outcome.failure == "missing package" or bool(_LACKS.search(outcome.output_end))
         if self._found(outcome) or self._without_display(outcome) or self._with_folder(outcome):
@@ -140,7 +140,7 @@ class Executor:
         return mended
 
     def _of_a_version(self, outcome: RunOutcome) -> bool:
-        """Returns whether other package versions may help. Newer packages may reject intact checkpoints and arguments,
+        """Returns whether other package versions may help. Newer packages may reject valid checkpoints and arguments,
         or return different values and shapes."""
         if outcome.failure == "broken checkpoint":
             return not damaged(self.workspace, self.task.data)
@@ -150,8 +150,8 @@ class Executor:
         return not (by_itself or _UNDEFINED.search(outcome.problem or ""))
 
     def _found(self, outcome: RunOutcome) -> bool:
-        """Adds a repository module to the module path if a run did not find the module or an installed package hid it.
-        Returns whether a module was added."""
+        """Adds a repository module to the module path if a run did not find the module or an installed package shadowed
+        it. Returns whether a module was added."""
         for module in missing_modules(outcome.output_end):
             folder, name = folder_of_module(module, self.workspace.files), ""
             if folder is None:
@@ -175,8 +175,8 @@ class Executor:
         return True
 
     def _with_folder(self, outcome: RunOutcome) -> bool:
-        """Makes the setup create a missing folder that a run writes to. Git does not store empty folders. Returns
-        whether the setup was changed."""
+        """Makes the setup create a missing folder that a run writes to, because Git does not store empty folders.
+        Returns whether the setup was changed."""
         folder = missing_output_folder(outcome.output_end, self.task.run, self.workspace)
         command = f"mkdir -p {shlex.quote(folder)}"
         if not folder or command in (self.task.setup or ""):
@@ -226,8 +226,8 @@ class Executor:
         return True
 
     def _declared(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Adds the remaining packages that the repository declares. Libraries may load packages by name, without an
-        import. Returns whether packages were added."""
+        """Adds the remaining packages that the repository declares, because libraries may load packages by name,
+        without an import. Returns whether packages were added."""
         stated = version_hints(self._stated().declared)
         present = {pin.partition("==")[0] for pin in environment.packages} | version_hints(
             self.workspace.texts().get(ADDED, "").splitlines()
@@ -246,8 +246,8 @@ class Executor:
         return self.parser.packages({}, stating)
 
     def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Returns whether the failing code runs if CUDA is not replaced with the CPU. Some code chooses the CPU itself
-        if CUDA is absent."""
+        """Returns whether the failing code runs if CUDA is not replaced with the CPU. Some code falls back to the CPU
+        by itself if CUDA is absent."""
         notes = tuple(note for note in environment.notes if IN_PLACE_OF_CUDA not in note)
         plain = environment.model_copy(update={"cpu": False, "notes": notes})
         if outcome.failure not in _OF_THE_CODE or self.run(plain).value is None:
@@ -257,8 +257,8 @@ class Executor:
         return True
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Allows a newer version of a package that fails in its own code, because the required version is made for an
-        older Python. Returns whether a newer version is now allowed."""
+        """Allows a newer version of a package that fails in its own code because the required version targets an older
+        Python. Returns whether a newer version is now allowed."""
         frames = _FRAME.findall(outcome.output_end)
         module = _IN_PACKAGE.match(frames[-1]) if frames else None
         name, _, version = environment.provided.get(module[1] if module else "", "").partition("==")
@@ -310,7 +310,7 @@ class Executor:
         return False
 
     def _repaired(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Reports damaged data. If no data is damaged, asks a model for a repair. Returns whether something changed."""
+        """Reports damaged data. Asks a model for a repair, unless data is damaged. Returns whether anything changed."""
         broken = damaged(self.workspace, self.task.data) if outcome.failure in _DATA_FAILURES else []
         empty = empty_folders(self.task.data) if outcome.failure in ("empty data", "missing data") else []
         named = [line for line in broken if line.partition(":")[0].rpartition("/")[2] in outcome.output_end]

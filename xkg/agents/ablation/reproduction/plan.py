@@ -55,9 +55,9 @@ class Plan(AnswerType):
 def objection(
     plan: Plan, texts: Mapping[str, str], paths: Iterable[str], data: Iterable[str], task: Task
 ) -> str | None:
-    """Returns a message that tells the model which parts of a plan do not exist in the repository. Returns None if all
-    parts exist. `texts` contains the readable files, `paths` contains all files, and `data` contains the paths of
-    mounted folders."""
+    """Returns a message that tells the model which parts of a plan do not exist in the repository, or None if all
+    exist. `texts` contains the readable files, `paths` contains all files, and `data` contains the paths of mounted
+    folders."""
     found = list(_objections(plan, texts, _Tree(paths, data), task))
     more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return "; ".join(found[:_MOST]) + more if found else None
@@ -85,7 +85,7 @@ def planned_task(task: Task, plan: Plan) -> Task:
 
 
 class _Tree:
-    """Contains the paths in the repository, including mounted folders, and the paths that commands write to."""
+    """The paths in the repository, including mounted folders, and the paths that commands write to."""
 
     def __init__(self, paths: Iterable[str], data: Iterable[str]) -> None:
         self._paths = set(paths)

@@ -65,8 +65,8 @@ class Code:
 
 
 def objection(answer: Hypotheses, code: Code) -> str | None:
-    """Returns a message for the model if most hypotheses in its answer are unusable, and None otherwise. The message
-    explains the problems."""
+    """Returns a message that explains the problems to the model if most hypotheses in its answer are unusable, and None
+    otherwise."""
     faults = [(h.name, fault) for h in answer.components if (fault := code.places(h)[1]) and not code.places(h)[0]]
     if not answer.components:
         return "give at least one component with a place in this code"
@@ -77,7 +77,7 @@ def objection(answer: Hypotheses, code: Code) -> str | None:
 
 def joined(space: Space, answer: Hypotheses, code: Code, techniques: Sequence[Component]) -> Space:
     """Adds hypotheses to the space as components. Each hypothesis takes over the candidates of the known components
-    that it lists. Lists gaps and hypotheses without a place as left out."""
+    that it lists. Records gaps and hypotheses without a place as left out."""
     components: list[Component] = []
     left_out = list(space.left_out)
     owner: dict[str, str] = {}

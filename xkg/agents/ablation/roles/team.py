@@ -50,9 +50,9 @@ _INVENTING = frozenset({"hypotheses", "candidates"})
 
 
 class Team:
-    """Asks a model in its roles and checks its answers. `texts` contains the baseline's files. `executed` contains the
-    lines that the baseline runs (None if unknown). `protected` contains the lines that compute the metric, and
-    `techniques` contains the paper's techniques. Only `mended` is thread-safe. `notes` are shown in the report."""
+    """Queries a model in each of its roles, and checks the answers. `texts` contains the baseline's files. `executed`
+    contains the lines that the baseline runs (None if unknown). `protected` contains the lines that compute the metric,
+    and `techniques` contains the paper's techniques. Only `mended` is thread-safe. `notes` are shown in the report."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class Team:
         return {components[c.component - 1].id: min(1.0, max(0.0, c.weight)) for c in answer.changes}
 
     def analysed(self, campaign: Campaign) -> Analysis | None:
-        """Returns the model's conclusions for the report. Refuses statements listed as strong evidence if the numbers
+        """Returns the model's conclusions for the report. Rejects statements listed as strong evidence if the numbers
         do not support them."""
         found = campaign.importances()
         inputs = {

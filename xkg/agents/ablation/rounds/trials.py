@@ -21,7 +21,7 @@ _MENDABLE: frozenset[Failure] = frozenset(
     ("does not apply", "refused", "shape", "empty data", "missing data", "missing package", "not in force",
      "removed API", "own error", "error",)
 )  # fmt: skip
-"""Lists failures that indicate a bad change and reveal nothing about the component."""
+"""Failures that indicate a bad change and reveal nothing about the component."""
 _CONSTANT = 3
 _UNUSED = "the code is unused: the metric stayed the same with a value that ends the program when it is used"
 
@@ -118,7 +118,7 @@ class Trials:
         if mutated.failure:
             return outcome
         unused = {"failure": "not in force", "problem": _UNUSED}
-        if candidate.probe in self._unused:  # another value for the same code showed that the code is unused
+        if candidate.probe in self._unused:  # another value for the same code showed that it is unused
             return outcome.model_copy(update=unused)
         outcome = _with_run(outcome, self.runs.run(candidate, self.runs.task.seeds[0]))
         value = outcome.runs[0].value

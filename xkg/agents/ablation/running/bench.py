@@ -25,7 +25,7 @@ _OUTPUT = 4000
 @dataclass(frozen=True)
 class Bench:
     """Runs a task's command. This class is thread-safe for different workspaces. Each run uses one of the `gpus`, if
-    there are any, and can read the files that the setup `fetched`."""
+    any, and can read the files that the setup `fetched`."""
 
     task: Task
     runner: Runner
@@ -51,7 +51,7 @@ class Bench:
         wanted = sorted({name for metric in metrics for name in metric.files})
         command = task.command(seed)
         with self.gpus.one() as gpu:
-            begun = time.monotonic()  # the wait for a GPU is not overhead
+            begun = time.monotonic()  # waiting for a GPU does not count as overhead
             commands = self._commands(seed, seconds or task.seconds, gpu)
             result = measured(
                 commands,

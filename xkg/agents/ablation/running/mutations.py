@@ -29,7 +29,7 @@ class Mutations:
         return {"candidate": candidate.id, "protected": kept, "environment": self.bench.environment.hash}
 
     def made(self, candidate: Candidate) -> Mutated:
-        """Applies and checks a candidate. Refuses candidates that change code that only takes measurements."""
+        """Applies and checks a candidate. Rejects candidates that change pure measurement code."""
         if all(change.path == COMMAND for change in candidate.replacements):
             command = apply(candidate.replacements, {COMMAND: self.bench.task.run})[COMMAND]
             return Mutated(diff=f"-{self.bench.task.run}\n+{command}\n")

@@ -29,9 +29,9 @@ from xkg.sandbox.isolation.gpus import Taken, gpus
 
 @dataclass(frozen=True)
 class CandidateRun:
-    """Describes one run of a task on a version of the code. `files` contains all files of that version. `day` is the
-    date of the packages. If `day` is None, the run uses the newest packages that the requirements allow. The outcome
-    reports which of the `changed` places ran."""
+    """One run of a task on a version of the code. `files` contains all files of that version. `day` is the date of the
+    packages. If `day` is None, the run uses the newest packages that the requirements allow. The outcome reports which
+    of the `changed` places ran."""
 
     task: Task
     files: Mapping[str, TreeFile]
@@ -108,8 +108,8 @@ Elsewhere = Callable[[CandidateRun], RunOutcome]
 
 @contextmanager
 def spread_over(engine: Engine, settings: Settings, data: Iterable[Path], *, gpu: bool = False) -> Iterator[Elsewhere]:
-    """Yields a function that runs a candidate on any free engine worker. As many threads as there are jobs may call the
-    function. It raises the same errors as `Worker.run`."""
+    """Yields a function that runs a candidate on any free engine worker. The function may be called by as many threads
+    as there are jobs. It raises the same errors as `Worker.run`."""
     workers = engine.workers(RunCandidates(settings, tuple(data), int(gpu)), engine.jobs)
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 

@@ -135,8 +135,7 @@ class Runs:
             rmtree(folder, ignore_errors=True)
 
     def _origin(self, candidate: Candidate | None) -> Origin:
-        """Returns the origin of a candidate's workspace. If `candidate` is None, returns the origin of the repaired
-        baseline's workspace."""
+        """Returns the origin of the workspace of a candidate, or of the repaired baseline if `candidate` is None."""
         changed = {r.path for r in candidate.replacements if r.path != COMMAND} if candidate else set()
         return Origin(
             edited=tuple(sorted({*self._repaired, *changed})),

@@ -39,7 +39,7 @@ class Slots:
         return result
 
     def _next(self) -> None:
-        _, _, result, work = self._waiting.get_nowait()  # never waits: each submission calls `_next` once
+        _, _, result, work = self._waiting.get_nowait()  # never blocks, because each submission calls `_next` once
         try:
             result.set_result(work())
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""Finds code that can be ablated in a working copy, without a model.
+"""Finds code in a working copy that can be ablated, without using a model.
 
 `switches.py` finds options, settings and arguments. `constants.py` finds names and attributes that are assigned once.
 `calls.py` finds defaults that calls override. `stages.py` finds functions with equal signatures, and steps of a method

@@ -15,8 +15,8 @@ class Call(NamedTuple):
 
 
 class Calls:
-    """Contains the calls by function name. `executed` maps files to the lines that ran, or is None if these are
-    unknown. `signatures` is the result of `signatures_of`."""
+    """The calls by function name. `executed` maps files to the lines that ran, or is None if these are unknown.
+    `signatures` is the result of `signatures_of`."""
 
     def __init__(
         self,
@@ -54,8 +54,8 @@ class Calls:
 
     def override(self, function: str, parameter: str, keys: Set[str]) -> bool:
         """Returns whether every call to a function passes this parameter. Assumes that a call with `**` passes a
-        parameter if it is one of the `keys` in the code. Returns False if the function itself is passed on, because
-        unknown code may then call it."""
+        parameter if it is one of the `keys` in the code. Returns False if the function itself is passed as a value,
+        because unknown code may then call it."""
         calls = self._calls.get(function)
         if not calls or function in self._handed_on:
             return False
@@ -65,8 +65,8 @@ class Calls:
         )
 
     def both_ways(self, function: str, parameter: str) -> bool:
-        """Returns whether some calls to a function set a flag and other calls do not. The method then needs both
-        variants of the function, as in `tanh(x, derivative=True)`."""
+        """Returns whether some calls to a function set a flag and others do not. The method then needs both variants of
+        the function, as in `tanh(x, derivative=True)`."""
         given = {
             c.keywords.get(parameter, "".join(c.positions[position : position + 1]))
             for position in self._positions(function, parameter)

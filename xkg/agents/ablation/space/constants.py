@@ -1,5 +1,5 @@
-"""Finds names and attributes that are assigned only once. These names contain constants of the method rather than
-changing state."""
+"""Finds names and attributes that are assigned only once. These are constants of the method rather than mutable
+state."""
 
 import ast
 from collections import Counter
@@ -48,8 +48,8 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.expr]]:
-    """Yields assignment targets with their values. The targets are names, and attributes of `self` with a leading
-    dot."""
+    """Yields assignment targets with their values. The targets are names, and attributes of `self` (with a leading
+    dot)."""
     if statement.value is None:
         return
     for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:

@@ -48,7 +48,7 @@ def reason(name: str) -> str | None:
 
 
 def is_seed(name: str) -> bool:
-    """Returns whether a name suggests that its value is one or more seeds."""
+    """Returns whether a name suggests that its value is a seed or a list of seeds."""
     return is_one_seed(name) or "seeds" in words_of(name)
 
 
@@ -59,14 +59,14 @@ def is_one_seed(name: str) -> bool:
 
 
 def names_task(name: str) -> bool:
-    """Returns whether a string with this name selects the task that tests a method."""
+    """Returns whether a string with this name selects the task on which a method is tested."""
     return not _TASKS.isdisjoint(words_of(name))
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
-    """Returns the names and places of the classes and functions that test a method. Methods are tested on environments
-    of agents and on search objectives. An environment can be reset and stepped, and does not learn. A search objective
-    is a function of one value that is passed to other code, draws no random numbers and stores nothing."""
+    """Returns the names and places of the classes and functions that test a method. Methods are tested in agent
+    environments and on search objectives. An environment can be reset and stepped, and does not learn. A search
+    objective is a function of one value that is passed to other code, draws no random numbers and stores nothing."""
     names, places = set(), []
     called = {id(node.func) for source in sources for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
     passed_on = {
@@ -99,7 +99,7 @@ def _is_objective(function: Function) -> bool:
 
 
 def beside_the_method(tree: ast.Module) -> set[str]:
-    """Returns the names that a file imports from libraries for display, logging, files or data."""
+    """Returns the names that a file imports from display, logging, file or data libraries."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -140,8 +140,8 @@ def metric_code(
     printed the metric replaces other statements that print values with the same name.
 
     The second list contains the evaluation's functions and files that do not train anything. This list also contains
-    functions that this code calls, directly or indirectly, if their name suggests measuring or contains a word from the
-    metric. The third list contains other functions that these lines call by a plain name. The method may also call
+    functions that this code calls, directly or indirectly, if their names suggest measurement or contain a word from
+    the metric. The third list contains other functions that these lines call by a plain name. The method may also call
     these functions.
     """
     vocabulary = _METRIC.union(words_of(literal(metric)))
@@ -212,8 +212,8 @@ _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.Fo
 
 
 def bodies(source: PythonSource) -> Iterator[list[ast.stmt]]:
-    """Yields the list of a module's statements outside functions, and then a list for each function. The lists include
-    nested blocks."""
+    """Yields a list of the module's statements outside functions, then one list per function. The lists include nested
+    blocks."""
     yield list(inside(source.tree))
     for _, function in source.functions:
         yield list(inside(function))

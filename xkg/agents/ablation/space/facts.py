@@ -1,9 +1,9 @@
-"""Records the values that each executed statement assigns, with their sources. Slices follow these facts.
+"""Records the values that each executed statement assigns, with their sources. Slices are computed from these facts.
 
 A variable is identified by its function and name. An attribute is identified by its name alone, regardless of the
 object. Calls to the repository's own functions are followed by name. The result of any other call may depend on all
 arguments. A call whose result is unused (`loss.backward()`, `random.shuffle(x)`) may change its receiver and its first
-argument. The call may also change the objects from which the receiver was created. Libraries that only display or store
+argument. It may also change the objects from which the receiver was created. Libraries that only display or store
 values change nothing."""
 
 import ast
@@ -41,11 +41,10 @@ from xkg.agents.ablation.space.statements import (
 )  # fmt: skip
 
 Node = tuple[str, str]
-"""Identifies a variable (function, name), an attribute (".", name), or the result of a function or class ("()",
-name)."""
+"""A variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
 Role = Literal["repeated", "sized", "bounded", "computed", "chances", "divisors", "selecting", "weights"]
-"""Describes how code uses a node. `repeated` nodes are repetition counts, `sized` nodes are sizes, and `bounded` nodes
-are ends of ranges. `computed` nodes are used in arithmetic or passed to a library. `chances` are fractions or are
+"""The ways in which code uses a node. `repeated` nodes are repetition counts, `sized` nodes are sizes, and `bounded`
+nodes are ends of ranges. `computed` nodes are used in arithmetic or passed to a library. `chances` are fractions or are
 compared with random numbers. `divisors` are denominators. `selecting` nodes choose between two values. `weights` are
 factors of terms; a weight of 0 removes its term."""
 Pairs = dict[Lines, list[list[frozenset[Node]]]]
@@ -54,10 +53,10 @@ _Call = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Fact(NamedTuple):
-    """Describes a statement that assigns a node. `uses` contains its data sources, and `control` contains its
-    conditions. `effect` means that a method may change the node. `deep` means that the method may also change the
-    objects from which the node was created. `binds` means that the statement calls a function with the node as a
-    parameter. `escapes` means that the change affects an object to which other code also has references."""
+    """A statement that assigns a node. `uses` contains its data sources, and `control` contains its conditions.
+    `effect` means that a method may change the node. `deep` means that the method may also change the objects from
+    which the node was created. `binds` means that the statement calls a function with the node as a parameter.
+    `escapes` means that the change affects an object that other code also references."""
 
     defines: Node
     uses: frozenset[Node]
@@ -82,15 +81,15 @@ _Body = tuple[PythonSource, _Scope, Sequence[ast.stmt], str]
 
 
 _NEAR = 4
-_DRAWN: Node = ("()", "")  # represents a random number that is drawn inside an expression
+_DRAWN: Node = ("()", "")  # a random number drawn inside an expression
 
 
 class Facts:
     """Collects facts about the executed lines (all lines if None), up to the statements that write the metric. `read`
     contains the nodes that each statement reads, and `compared` contains the operands of each comparison. `passed`
     contains the arguments of calls with two arguments to the repository's own functions. `copies` contains names that
-    are assigned another name's value unchanged. `returned` contains results of calls with the returned nodes. `roles`
-    contains the nodes with each role. `run` contains the statements that only call a function, as (caller, function,
+    are assigned another name's value unchanged. `returned` contains the results of calls, with the returned nodes.
+    `roles` maps each role to its nodes. `run` contains the statements that only call a function, as (caller, function,
     lines). `under` contains the nodes in the conditions under which the metric is written."""
 
     def __init__(
@@ -157,8 +156,8 @@ class Facts:
         return found
 
     def all(self) -> list[Fact]:
-        """Returns the facts. Includes effects on the objects from which a receiver was created. These objects may have
-        several names."""
+        """Returns the facts. Includes effects on the objects from which a receiver was created, which may have several
+        names."""
         made_from: dict[Node, set[Node]] = defaultdict(set)
         for fact in self._found:
             if not fact.effect:
@@ -212,8 +211,7 @@ class Facts:
                 self._enter(source, child, scope, within, bodies)
 
     def _until_written(self, body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
-        """Returns a block's statements up to the last statement that writes the metric. Returns all statements if none
-        writes it."""
+        """Returns a block's statements up to the last one that writes the metric, or all statements if none does."""
         own = {line for path, line in self._written if path == self._path}
         writes = [i for i, each in enumerate(body) if not own.isdisjoint(lines_of(each))]
         return body[: writes[-1] + 1] if writes else body
@@ -360,8 +358,8 @@ class Facts:
                     add(back, frozenset({node}))
 
     def _holds(self, scope: _Scope, call: ast.Call) -> bool:
-        """Returns whether a call creates an object that refers to an argument of the enclosing function. An example is
-        an optimizer for a network that the function received."""
+        """Returns whether a call creates an object that refers to an argument of the enclosing function, such as an
+        optimizer for a network."""
         outer = self._holders | {(scope.id, name) for name in scope.parameters}
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         shared = any(not outer.isdisjoint(self._as_it_is(scope, each)) for each in given)
@@ -452,8 +450,8 @@ class Facts:
         return sorts(node) or not self._sorted.isdisjoint(self._as_it_is(scope, node))
 
     def _as_it_is(self, scope: _Scope, node: ast.AST) -> list[Node]:
-        """Returns the node for an expression that is only a variable, an attribute or an entry. Returns an empty list
-        for other expressions."""
+        """Returns the node for an expression that is just a variable, an attribute or an entry, and an empty list
+        otherwise."""
         name = last_name(node)
         return [self._variable(scope, name) if isinstance(node, ast.Name) else (".", name)] if name else []
 

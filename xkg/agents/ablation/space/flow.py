@@ -13,13 +13,13 @@ from xkg.agents.ablation.space.statements import Lines
 
 _LEVELS, _MAIN = 6, ""
 _OPTIONS = frozenset({"argparse", "click", "sys", "os"})
-"""Lists libraries whose values are numbers and strings from the user, not data."""
+"""Libraries whose values are numbers and strings from the user, not data."""
 
 
 class Named(NamedTuple):
-    """Refers to variables and attributes with a given name. If `function` is set, refers only to a parameter of that
-    function or class. If `scope` is set, refers only to names in that scope. The scope `.` contains all attributes. The
-    scope "" contains a module's names, which are attributes in other modules."""
+    """A reference to variables and attributes with a given name. If `function` is set, refers only to a parameter of
+    that function or class. If `scope` is set, refers only to names in that scope. The scope `.` contains all
+    attributes. The scope "" contains a module's names, which are attributes in other modules."""
 
     name: str
     function: str = ""
@@ -34,9 +34,9 @@ class Named(NamedTuple):
 
 
 class Flow:
-    """Contains the data flow to the metric. `executed` maps files to the lines that ran, or is None if unknown.
-    `written` contains the statements that write the metric. If `broadly` is set, also follows the conditions under
-    which the metric is written. `known` is false if no statement that writes the metric reads a computed value."""
+    """The data flow to the metric. `executed` maps files to the lines that ran, or is None if unknown. `written`
+    contains the statements that write the metric. If `broadly` is set, also follows the conditions under which the
+    metric is written. `known` is false if no statement that writes the metric reads a computed value."""
 
     def __init__(
         self,
@@ -154,12 +154,12 @@ class Flow:
 
     def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
         """Returns the nodes from which the `first` nodes are computed, and the facts that connect these nodes. Includes
-        a call only if its function contributes another node, or if the callee changes an object to which other code has
+        a call only if its function contributes another node, or if the callee changes an object that other code
         references. In addition, the call's own statement must contribute, or the callee must write the metric or change
-        an object of this kind. Otherwise, one relevant call to a function would include all irrelevant calls to it. If
-        `values` is set, excludes conditions and effects on objects."""
+        such an object. Otherwise, one relevant call to a function would pull in all irrelevant calls to it. If `values`
+        is set, excludes conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
-        # Contains functions that contribute a value. A leading dot marks functions that change objects.
+        # Functions that contribute a value; a leading dot marks those that change objects.
         writing = self._callers(self._writing)
         active = {"", *writing, *(f".{each}" for each in writing)}
         lines = set(self._written)
@@ -202,8 +202,8 @@ class Flow:
         return seen, reached
 
     def _run_for(self, reached: Iterable[Fact]) -> Iterator[Lines]:
-        """Yields calls with unused results if their functions contribute to these facts, directly or through other
-        calls of this kind."""
+        """Yields calls with unused results if their functions contribute to these facts, directly or through other such
+        calls."""
         waiting = {fact.function for fact in reached if not fact.binds}
         found = set[str]()
         while waiting := waiting - found:

@@ -29,7 +29,7 @@ _ELEMENTWISE = frozenset(
 
 
 class Step(NamedTuple):
-    """Describes the behaviour of a repository function.
+    """The behaviour of a repository function.
 
     - `lists`: the function stores nothing and returns a new list.
     - `forms`: the function returns a value in the same form as its first argument, computed element by element.

@@ -46,8 +46,7 @@ def _code(sources: Sequence[PythonSource]) -> set[str]:
 
 
 def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[str, Sequence[str]]:
-    """Returns the statements and functions that compute the metric, by `path::function`. Returns their text without
-    layout."""
+    """Returns the statements and functions that compute the metric, without layout, by `path::function`."""
     written, protected, shared = metric_code(sources, metric)
     found: dict[str, list[str]] = defaultdict(list)
     by_path = {source.path: source for source in sources}
@@ -182,7 +181,7 @@ _Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
 
 
 def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> dict[str, tuple[str, ...]]:
-    """Returns the names that previously only the measurement read, and that new statements now also read. The keys are
+    """Returns the names that only the measurement used to read, and that new statements now read, too. The keys are
     `path::function`."""
     new = _bodies(after, metric)
     olds = _bodies(before, metric)
@@ -225,8 +224,7 @@ def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource
 
 
 def _bodies(sources: Sequence[PythonSource], metric: Metric) -> _Bodies:
-    """Returns the statements in each body. Pairs each statement with a flag that is True if it only takes
-    measurements."""
+    """Returns the statements in each body, each with a flag that is True if the statement only takes measurements."""
     values = printed_values(sources, metric)
     written = {(place.path, place.start_line) for place in metric_code(sources, metric)[0]}
     found: dict[str, list[tuple[ast.stmt, bool]]] = {}
@@ -301,7 +299,7 @@ def _binds(statement: ast.stmt) -> Set[str]:
 
 
 def _reported_names(node: ast.AST) -> set[str]:
-    """Returns the names whose values a node prints, stores or returns. The values may be unchanged or aggregated."""
+    """Returns the names whose values a node prints, stores or returns, either unchanged or aggregated."""
     found: set[str] = set()
     waiting: list[ast.AST] = [node]
     while waiting:

@@ -11,7 +11,7 @@ _USES = (
 _NAMES = " ".join(f"__{name}__" for name in _USES.split())
 
 VALUE = f'type("Unused", (), dict.fromkeys("{_NAMES}".split(), lambda *_: __import__("sys").exit("it is used")))()'
-"""Represents the probe as a Python expression."""
+"""The probe as a Python expression."""
 
 TEXT = "xkg-unused"
-"""Represents the probe in a configuration file. Arithmetic with this value fails."""
+"""The probe in a configuration file. Arithmetic with this value fails."""

@@ -13,11 +13,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 FORMATS = frozenset(
     "print str repr format round float int item write writerow dump dumps append info debug log extend tolist".split()
 )
-"""Lists functions that print, store or write a value unchanged."""
+"""Functions that print, store or write a value unchanged."""
 
 
 class PythonSource:
-    """Represents a Python file with its text and syntax tree. Raises `SyntaxError` if the text is not valid Python."""
+    """A Python file with its text and syntax tree. Raises `SyntaxError` if the text is not valid Python."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path

@@ -105,7 +105,7 @@ class Reasons:
             if flow.plays("sized", named):
                 return "the size of something"
             of_object = switch.origin == "attribute" and switch.place.symbol and self._reads[f".{switch.name}"]
-            # A constant that the code reads in several places is probably a member of an enumeration.
+            # A constant that the code reads in several places is probably an enumeration member.
             of_module = (
                 switch.origin in ("constant", "entry") and not switch.place.symbol and self._reads[switch.name] == 1
             )

@@ -1,6 +1,7 @@
-"""Finds seeds in the code, its configuration or the command. Explains why some seeds cannot be varied.
+"""Finds seeds in the code, its configuration or the command, and explains why some cannot be varied.
 
-Runs with a fixed seed repeat exactly. Only runs with other seeds reveal how much the method depends on chance."""
+Runs with a fixed seed give the same result each time. Only runs with different seeds reveal how much the method depends
+on chance."""
 
 import ast
 import re
@@ -23,8 +24,7 @@ _SEEDED_BY_THEMSELVES = frozenset({"xgboost", "lightgbm", "catboost"})
 
 
 class Seed(Value):
-    """Describes a seed in the code. The seed is an integer. If `added` is set, the seed is an expression to which a
-    number is added."""
+    """A seed in the code: an integer or, if `added` is set, an expression to which a number is added."""
 
     place: Place
     at: Replacement
@@ -38,14 +38,14 @@ class Seed(Value):
 
 
 class FixedSeed(Value):
-    """Describes code whose seed cannot be varied, with the reason."""
+    """Code whose seed cannot be varied, with the reason."""
 
     place: Place
     why: str
 
 
 class Seeds(Value):
-    """Contains the seeds in some code. Seeds in `found` can be varied, and seeds in `fixed` cannot."""
+    """The seeds in some code. Seeds in `found` can be varied, and seeds in `fixed` cannot."""
 
     found: tuple[Seed, ...] = ()
     fixed: tuple[FixedSeed, ...] = ()

@@ -51,8 +51,8 @@ def find_space(
     `settings` are entries in configuration files. `texts` contains the text of these files. `techniques` are components
     with places in these files. `command` is the task's command, which may set options. `executed` maps files to the
     lines that the baseline runs. `opened` contains the files that the baseline opens. `printed` is the line that prints
-    the metric. `executed`, `opened` and `printed` are None if unknown. Leaves out code that did not run and files that
-    were not read."""
+    the metric. `executed`, `opened` and `printed` are None if unknown. Omits code that did not run and files that were
+    not read."""
     ran = _started(sources, command) if executed is None else {path for path, lines in executed.items() if lines}
     idle = [source.path for source in sources if source.path not in ran] if executed is not None else []
     sources = [source for source in sources if source.path in ran]
@@ -87,7 +87,7 @@ def find_space(
 
     found = built(broadly=False)
     # Without candidates, also consider branches that are never taken and the conditions under which the metric is
-    # written. A branch that is never taken also decides values, such as a count of errors that remains 0.
+    # written. A branch that is never taken also decides values, such as an error count that stays 0.
     return found if found[0].candidates else built(broadly=True)
 
 
@@ -96,7 +96,7 @@ def _writes(program: str, sources: Sequence[PythonSource], written: Sequence[Pla
 
 
 def _started(sources: Sequence[PythonSource], command: str) -> set[str]:
-    """Returns the files that a command starts (see `started_files`). Returns all files if the command starts none."""
+    """Returns the files that a command starts (see `started_files`), or all files if it starts none."""
     trees = {source.path: source.tree for source in sources}
     return started_files(trees, command) or {*trees}
 
@@ -126,18 +126,18 @@ class _Builder:
         why = self._reasons.of_switch(switch)
         if switch.value == 0 and not isinstance(switch.value, bool):
             self._idle |= {frozenset(self._flow.readers(short))}
-        # A default or an argument that selects is often a direction, as in `layer(x, reverse=False)`.
+        # A selecting default or argument is often a direction, as in `layer(x, reverse=False)`.
         selects = switch.origin in ("option", "field", "setting") and self._flow.plays("selecting", Named(short))
         chance = self._is_chance(switch, short)
         off = chance or self._flow.plays("weights", Named(short))
         rate = self._flow.known and self._flow.plays("chances", Named(short))
         values = list(values_of(switch, leaves_out=off, selects=selects, chance=rate))
-        if off and not chance:  # without a term's factor, less than a component may remain
+        if off and not chance:  # a factor of 0 may remove more than the component
             values.sort(key=lambda each: each[1] == "0.0")
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
         if why:
-            if switch.origin != "argument":  # arguments of all calls would clutter the report
+            if switch.origin != "argument":  # listing the arguments of all calls would clutter the report
                 self.leave_out(switch.name, switch.place, why)
             return
         technique = self._technique_at(switch.place)
@@ -260,8 +260,7 @@ class _Builder:
 
 
 def _with_all(candidates: Sequence[Candidate], *, step: bool) -> list[Candidate]:
-    """Merges candidates that make the same change in several places. Also merges candidates that remove calls in the
-    same `step`."""
+    """Merges candidates that make the same change in several places, or that remove calls in the same `step`."""
     equal: dict[object, list[Candidate]] = {}
     for each in candidates:
         off = step and each.kind == "toggle"

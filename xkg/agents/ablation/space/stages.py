@@ -1,7 +1,6 @@
-"""Finds code that can be changed in place: stages of a method, and calls that have an alternative.
-
-Stages can be removed. A stage is a layer in a model, a call whose return value has the same form as its argument, or a
-statement that changes a shared object."""
+"""Finds code that can be changed in place: stages of a method, which can be removed, and calls that have an
+alternative. A stage is a layer in a model, a call whose return value has the same form as its argument, or a statement
+that changes a shared object."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -21,11 +20,11 @@ from xkg.agents.ablation.space.python_source import (
 )  # fmt: skip
 from xkg.value import Value
 
-_LONGEST = 60  # the maximum number of characters of code in a name
+_LONGEST = 60  # the maximum length of the code in a name
 
 
 class Change(Value):
-    """Describes one way to change a site or a switch. `probe` has the same meaning as in `Candidate`."""
+    """One way to change a site or a switch. `probe` has the same meaning as in `Candidate`."""
 
     kind: Kind
     value: str
@@ -34,8 +33,8 @@ class Change(Value):
 
 
 class Site(Value):
-    """Describes code that can be ablated. `text` is the code, and `what` is a description of it. `step` is the callee
-    or object whose calls form one step of a method and are removed together."""
+    """Code that can be ablated. `text` is the code, and `what` describes it. `step` is the callee or object whose calls
+    form one step of a method and are removed together."""
 
     what: str
     text: str
@@ -45,8 +44,8 @@ class Site(Value):
 
 
 class Around(NamedTuple):
-    """Describes the context of a statement. `loop` contains the statements of the innermost loop, and is empty outside
-    loops. `formula` means that the function computes a value element by element."""
+    """The context of a statement. `loop` contains the statements of the innermost loop, and is empty outside loops.
+    `formula` means that the function computes a value element by element."""
 
     loop: Sequence[ast.stmt]
     beside: Set[str]
@@ -55,7 +54,7 @@ class Around(NamedTuple):
 
 
 def of_one(source: PythonSource, node: ast.expr, *values: tuple[Kind, str, str]) -> tuple[Change, ...]:
-    """Returns changes to one expression. Each value consists of the kind, a readable value and the new code."""
+    """Returns changes to one expression, each as (kind, readable value, new code)."""
     probe = (source.replaced(node, VALUE),)
     return tuple(
         Change(kind=kind, value=value, replacements=(source.replaced(node, new),), probe=probe)
@@ -150,7 +149,7 @@ def _names_of(source: PythonSource) -> Iterator[str]:
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
     """Returns a signature for comparison. A function's signature consists of its parameters, if there are several, and
-    the number of returned values. A class's signature consists of its methods with their signatures."""
+    the number of return values. A class's signature consists of its methods with their signatures."""
     if isinstance(node, ast.ClassDef):
         methods = sorted(f"{f.name}({_parameters(f)}){_returned(f)}" for f in node.body if isinstance(f, Function))
         if any("dataclass" in ast.unparse(decorator) for decorator in node.decorator_list):
@@ -269,8 +268,8 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str, around: 
 
 
 def _else_set(source: PythonSource, statement: ast.stmt, target: str, around: Around) -> bool:
-    """Returns whether other code in the loop also changes a statement's target. In this case, the state still changes
-    without the statement. Returns true outside loops."""
+    """Returns whether other code in the loop also changes a statement's target, so that the state still changes without
+    the statement. Returns true outside loops."""
     others = [each for each in around.loop if each is not statement and isinstance(each, ast.Assign | ast.AugAssign)]
     return not around.loop or any(target in map(source.code, targets(each)) for each in others)
 
@@ -305,7 +304,7 @@ def _from(node: ast.expr, code: str, around: Around) -> bool:
 
 
 def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
-    """Yields sites for `model.add(Dropout(0.25))`. Without the statement, the model has one layer fewer."""
+    """Yields sites for `model.add(Dropout(0.25))`. Without the statement, the model has one fewer layer."""
     if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return
     part = call.args[0]
@@ -319,7 +318,7 @@ def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Ar
 
 def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
     """Yields sites for `shuffle(rows)`, and for calls to the repository's functions in a loop. Other code in the loop
-    must also change everything that the call changes. Otherwise, no method would remain without the call."""
+    must also change everything that the call changes, because otherwise no method would remain without the call."""
     name = last_name(call.func)
     if name == "shuffle" and name not in around.forms.own:
         yield _passed_over(source, statement, "the stage", source.code(call))

@@ -8,7 +8,7 @@ from xkg.agents.ablation.space.exclusions import SPLIT
 from xkg.agents.ablation.space.python_source import Function, factors, last_name, root_name
 
 Lines = tuple[str, int, int]
-"""Contains a file, and the first and last line of a simple statement or of a compound statement's header."""
+"""A file, and the first and last line of a simple statement or of a compound statement's header."""
 
 
 def sorts(node: ast.expr) -> bool:
@@ -99,7 +99,7 @@ def changed_by(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """Yields the nodes in a function, without the contents of nested functions and classes."""
+    """Yields the nodes in a function, excluding the contents of nested functions and classes."""
     waiting = list(ast.iter_child_nodes(function))
     while waiting:
         node = waiting.pop()

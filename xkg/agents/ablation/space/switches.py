@@ -20,18 +20,17 @@ PRIOR: Mapping[Origin, float] = {
     "option": 0.5, "field": 0.5, "setting": 0.5, "attribute": 0.5, "constant": 0.4, "entry": 0.4,
     "default": 0.3, "argument": 0.4,
 }  # fmt: skip
-"""Defines how important a switch is expected to be before any run. Values that the author made configurable rank
-higher."""
+"""The expected importance of a switch before any run. Values that the author made configurable rank higher."""
 
 Literal_ = bool | int | float | str
 _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings", "NamedTuple", "attrs", "define"})
 
 
 class Switch(Value):
-    """Describes a named value. `text` is the value's source, which is located at `at`. `choices` are the possible
-    values. For a default, `scope` is the function's body. `given` means that the command sets the value, so a change to
-    `at` has no effect. `converted` inserts a probe into an option's converter. `converts` means that the converter also
-    applies to the default."""
+    """A named value. `text` is the value's source, which is located at `at`. `choices` are the possible values. For a
+    default, `scope` is the function's body. `given` means that the command sets the value, so a change to `at` has no
+    effect. `converted` inserts a probe into an option's converter. `converts` means that the converter also applies to
+    the default."""
 
     name: str
     origin: Origin
@@ -55,8 +54,8 @@ class Switch(Value):
         return self.at.model_copy(update={"new": new})
 
     def probes(self) -> tuple[Replacement, ...]:
-        """Returns the changes that set the switch to a value that ends the run when it is used. Returns no changes if
-        there is no such value."""
+        """Returns the changes that set the switch to a value that ends the run when used, or no changes if there is no
+        such value."""
         if self.at.path == COMMAND or self.converts:
             return () if self.converted is None else (self.converted,)
         if self.origin == "setting":
@@ -80,8 +79,8 @@ def python_switches(
 
 
 def compared_with(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """Returns the possible values of names, by name. The values are strings that code compares with a name's value, and
-    keys of tables in which the code looks it up."""
+    """Returns the possible values of each name: strings that code compares with it, and keys of tables in which code
+    looks it up."""
     found: dict[str, set[str]] = {}
     for source in sources:
         tables = {
@@ -163,7 +162,7 @@ def _entries(node: ast.Dict | ast.Assign, stored: Mapping[str, int]) -> Iterator
 
 
 def file_switches(settings: Sequence[Setting], texts: Mapping[str, str]) -> Iterator[Switch]:
-    """Yields the entries in configuration files that are on a line of their own."""
+    """Yields the configuration file entries that are on a line of their own."""
     for setting in settings:
         lines = texts.get(setting.path, "").split("\n")
         if not 1 <= setting.line <= len(lines):
@@ -228,8 +227,8 @@ def _option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
-    """Yields the switch for `click.option("--rate", default=0.1)`. click converts defaults in the same way as values
-    from the command."""
+    """Yields the switch for `click.option("--rate", default=0.1)`. click converts defaults like values from the command
+    line."""
     flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     names = [flag.partition("/")[0] for flag in flags if flag.startswith("--")]
     given = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -246,8 +245,7 @@ def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def given_by(switch: Switch, command: str) -> Switch:
-    """Returns the switch with the value from the command. If the command does not set the switch, returns it
-    unchanged."""
+    """Returns the switch with the value from the command, or unchanged if the command does not set it."""
     if switch.origin not in ("option", "setting"):
         return switch
     name = re.escape(switch.name).replace(r"\-", "[-_]").replace("_", "[-_]")
@@ -277,7 +275,7 @@ def given_by(switch: Switch, command: str) -> Switch:
 
 
 def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """Returns the parameters of functions and classes by name. Leaves out names with several signatures."""
+    """Returns the parameters of functions and classes by name. Omits names with several signatures."""
     return {name: next(iter(of)) for name, of in signatures_of(sources).items() if len(of) == 1}
 
 
@@ -334,7 +332,7 @@ def _arguments(
     source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]], beside: Set[str]
 ) -> Iterator[Switch]:
     """Yields the arguments in calls to the repository's own code and to library constructors. Arguments to other
-    library functions are data, except for flags of functions that draw random numbers."""
+    library functions count as data, except for flags of functions that draw random numbers."""
     function = last_name(call.func)
     own, makes, random = function in {*parameters, "__init__"}, function[:1].isupper(), draws(call)
     if root_name(call.func) in beside:

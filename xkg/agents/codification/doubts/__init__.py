@@ -1,4 +1,3 @@
-"""Finds doubts about an answer that has no faults: changes without effect, changed measurements, and failed property
-checks.
+"""Raises doubts about a faultless answer: changes without effect, changed measurements, and failed property checks.
 
-May import the session, the verdict and the prompts of `xkg implement`, but not its steps or its run."""
+May import the session, verdict and prompts of `xkg implement`, but not its steps or run."""

@@ -19,20 +19,20 @@ from xkg.value import Value
 
 _MOST_RUNS = 12
 _LONGEST_TRIAL = 5
-"""Limits a trial to a multiple of the answer's own run. Without a statement such as `i += 1`, the code may never
-end."""
+"""A trial's time limit, as a multiple of the answer's own run time. Without a statement such as `i += 1`, the code may
+never end."""
 _SAME_NUMBERS = ("same_numbers",)
 
 
 class Effects(Value):
-    """Contains doubts about changes without effect. `notes` mentions changes that were not tried."""
+    """Doubts about changes without effect. `notes` lists changes that were not tried."""
 
     doubts: tuple[Doubt, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def effects(session: Session, result: RunResult) -> Effects:
-    """Finds executed changes that do not affect the metric. `result` is a traced run of the current files. Stores the
+    """Finds changes that ran but do not affect the metric. `result` is a traced run of the current files. Caches the
     result for the files' current content."""
 
     def find() -> Effects:
@@ -102,8 +102,8 @@ class _Trials:
         return result.metric_or_problem(session.task.parsed_metric, session.reader)[0] if result.ok else None
 
     def _given_back(self, texts: Mapping[str, str], lines: Mapping[str, frozenset[int]]) -> Iterator[Doubt]:
-        """Yields at most one doubt for each line. The doubt is about the outermost operation whose result always
-        equalled one of its operands."""
+        """Yields at most one doubt for each line. It concerns the outermost operation whose result always equalled one
+        of its operands."""
         files = self._session.reader.of_files(watched_files, {"texts": texts}, lines=lines)
         if not files:
             return

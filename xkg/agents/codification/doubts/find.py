@@ -1,4 +1,4 @@
-"""Finds doubts about a faultless answer, and matches them with the agent's answers."""
+"""Raises doubts about a faultless answer, and matches them with the agent's replies."""
 
 from collections.abc import Sequence
 

@@ -1,5 +1,5 @@
-"""Runs property checks for the method. A model writes the checks from the method alone, before any code exists. The
-checks run on the answer in the sandbox."""
+"""Runs property checks for the method. A model writes the checks from the method's description alone, before any code
+exists. The checks run on the answer in the sandbox."""
 
 import tempfile
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _FILE = "xkg_property.py"
 
 
 class Failed(Value):
-    """Contains the checks that failed, with their output."""
+    """The checks that failed, with their output."""
 
     doubts: tuple[Doubt, ...] = ()
 
@@ -59,7 +59,7 @@ def asked_properties(session: Session) -> Properties:
 
 
 def failed_properties(session: Session) -> tuple[Doubt, ...]:
-    """Returns the checks that fail on the current files. Runs each check only once for the same files."""
+    """Returns the checks that fail on the current files. Each check runs only once for the same files."""
     checks = session.properties.checks
     if not checks:
         return ()

@@ -1,5 +1,5 @@
-"""Stores the planner's memory. Prompts contain the last steps in full. They contain one log line for each earlier step,
-with its action and the first line of its observation."""
+"""Stores the planner's memory. Prompts contain the last steps in full. Earlier steps are reduced to a log line with the
+action and the first line of the observation."""
 
 import json
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ _LONGEST_LOG = 12_000
 
 
 class Taken(Value):
-    """Contains a step with its observation. `version` is the workspace version after the step. `expert_calls` counts
-    the calls to the expert in the step. `accepted` is set if the step is an accepted final answer."""
+    """A step with its observation. `version` is the workspace version after the step. `expert_calls` counts the calls
+    to the expert in the step. `accepted` is set if the step is an accepted final answer."""
 
     number: int
     step: Step
@@ -51,7 +51,7 @@ def thoughts(step: Step) -> list[tuple[str, str]]:
 
 
 def shown(given: ActionInput) -> str:
-    """Returns the fields that are set in an action's input, as JSON. Shows only the places of edits, because prompts
+    """Returns the fields that are set in an action's input, as JSON. Shows only the locations of edits, because prompts
     already contain the files."""
     fields = given.model_dump(mode="json", exclude_none=True)
     if given.edits:

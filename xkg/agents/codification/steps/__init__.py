@@ -1,3 +1,3 @@
-"""Takes a run's steps: chooses the next step and executes it.
+"""Chooses and executes a run's steps.
 
 May import the other packages of `xkg implement`, but not the run or its report."""

@@ -1,4 +1,4 @@
-"""Executes an agent's actions. If an action fails, the agent observes the failure."""
+"""Executes an agent's actions. If an action fails, the failure becomes the agent's observation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,15 +39,15 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Observation:
-    """Describes the outcome of an action. The first line of `text` states how the action ended. `verdict` is set for a
-    final answer."""
+    """The outcome of an action. The first line of `text` states how the action ended. `verdict` is set for a final
+    answer."""
 
     text: str
     verdict: Verdict | None = None
 
 
 class Actions:
-    """Provides the actions that are available in one run."""
+    """The actions available in one run."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -67,8 +67,8 @@ class Actions:
         }
 
     def objection(self, step: Step) -> str | None:
-        """Returns a message that tells the model why a step cannot be taken: an input is missing, or its edits do not
-        apply. Returns None if the step can be taken."""
+        """Tells the model why a step cannot be taken (an input is missing, or its edits do not apply). Returns None if
+        it can."""
         if missing := [name for name in _NEEDED.get(step.action, ()) if getattr(step.action_input, name) in (None, "")]:
             return f"{step.action} needs {' and '.join(missing)} in action_input"
         try:
@@ -98,8 +98,8 @@ class Actions:
         answers: Sequence[DoubtAnswer],
         last: Verdict | None,
     ) -> Observation:
-        """Checks the current files against the definition of done. Keeps the answers to the same doubts in the `last`
-        verdict."""
+        """Checks the current files against the definition of done. Carries over the replies to the same doubts from the
+        `last` verdict."""
         session = self._session
         trace = sorted({*session.traced(), *(place.file for place in places if place.file in self._workspace.files)})
         result = session.run([path for path in trace if path.endswith(".py")])
@@ -123,7 +123,7 @@ class Actions:
         return f"edited {', '.join(sorted(changed))}: version {version.number}, {version.reason}"
 
     def _changes(self, edits: Sequence[FileEdit]) -> dict[str, str]:
-        """Returns the files that edits change, with their new text. Raises `EditError` if the edits are refused."""
+        """Returns the files that edits change, with their new text. Raises `EditError` if the edits are rejected."""
         if not edits:
             return {}
         session, texts = self._session, self._workspace.texts()

@@ -20,7 +20,7 @@ _RUN = Step(
 
 
 class _Order(NamedTuple):
-    """Describes a fixed action, the prompt block that explains it, and the parts of the method to which it applies."""
+    """A fixed action, the prompt block that explains it, and the parts of the method to which it applies."""
 
     action: Action
     block: _Block

@@ -1,5 +1,5 @@
-"""Applies edits to files. An edit searches and replaces text, or sets a whole function or file. Each edit applies
-exactly, or is refused with a reason."""
+"""Applies edits to files. An edit replaces text that it searches for, or a whole function or file. Each edit either
+applies exactly or is refused with a reason."""
 
 import ast
 import textwrap
@@ -25,12 +25,12 @@ class FileEdit(AnswerType):
 
 
 class EditError(ValueError):
-    """Reports that edits cannot be applied. The message tells the model why."""
+    """Raised when edits cannot be applied. The message tells the model why."""
 
 
 def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, str]:
     """Applies edits in order, and returns the new text of each changed file. Raises `EditError` if an edit does not
-    match exactly, if nothing changes, or if the result is Python that does not parse."""
+    match exactly, if nothing changes, or if the resulting Python does not parse."""
     if not edits:
         raise EditError("there is no edit; give at least one")
     changed: dict[str, str] = {}
@@ -101,7 +101,7 @@ def _function(text: str, edit: FileEdit, number: int) -> str:
 def definitions(
     tree: ast.AST, above: str = ""
 ) -> list[tuple[str, "ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef"]]:
-    """Returns functions and classes with their qualified names. Leaves out nested functions."""
+    """Returns functions and classes with their qualified names. Omits nested functions."""
     found: list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]] = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, _DEFINITIONS):

@@ -13,7 +13,7 @@ from xkg.build.repositories.branch import TreeFile
 
 _CONTEXT = 3
 _MOST_STEPS = 2_000_000
-"""Limits the number of steps in the search for equal lines. The search takes a few seconds at most. Without a limit,
+"""The maximum number of steps in the search for equal lines, which then takes a few seconds at most. Without a limit,
 malicious text could take hours."""
 _NO_FILE = b"0" * 40
 _BINARY_LINE = 52
@@ -24,8 +24,8 @@ _Group = Sequence[tuple[str, int, int, int, int]]
 
 
 def patch(old: Mapping[str, TreeFile], new: Mapping[str, TreeFile]) -> bytes:
-    """Returns a patch for `git apply` that turns the files `old` into `new`. The patch includes binary files and modes.
-    The patch is empty if the files are equal."""
+    """Returns a patch for `git apply` that turns the files `old` into `new`. It includes binary files and modes, and is
+    empty if the files are equal."""
     differing = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     return b"".join(_of_file(path, old.get(path), new.get(path)) for path in differing)
 
@@ -155,7 +155,7 @@ def _literal(content: bytes) -> bytes:
 
 
 def _quoted(name: bytes) -> bytes:
-    """Returns a path as git writes it. Paths with special characters are quoted."""
+    """Returns a path as git writes it. Quotes paths with special characters."""
     if not re.search(rb'[\x00-\x1f\x7f"\\]', name):
         return name
     escaped = (_ESCAPES.get(c, c if b" " <= c != b"\x7f" else b"\\%03o" % c[0]) for c in (bytes([n]) for n in name))
@@ -163,5 +163,5 @@ def _quoted(name: bytes) -> bytes:
 
 
 def _ended(name: bytes) -> bytes:
-    """Appends a tab to a path that contains spaces. The tab marks the end of the path."""
+    """Appends a tab to a path that contains spaces, to mark its end."""
     return name + b"\t" if b" " in name else name

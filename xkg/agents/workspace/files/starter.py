@@ -1,5 +1,4 @@
-"""Reads the starter code for a run. Reads the files in a repository at a given commit, or the current files in a
-folder."""
+"""Reads the starter code for a run: a repository's files at a given commit, or the current files in a folder."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,10 +18,10 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 @dataclass(frozen=True)
 class Starter:
-    """Contains the starter code. `files` maps paths to files, and `identity` is a digest of their content. `base` is
-    the commit of the files, or None if they are not from a commit. `dirty` means that the files differ from `base`.
-    `notes` describe what was left out or chosen. `committed` is the day when the Python files were last changed
-    (YYYY-MM-DD), or None if the files are not from a commit."""
+    """The starter code. `files` maps paths to files, and `identity` is a digest of their content. `base` is the commit
+    of the files, or None if they are not from a commit. `dirty` means that the files differ from `base`. `notes`
+    describe what was left out or chosen. `committed` is the day when the Python files were last changed (YYYY-MM-DD),
+    or None if the files are not from a commit."""
 
     spec: str
     identity: str
@@ -37,8 +36,8 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
     """Reads the starter code at `spec` without running any of it. `spec` may have any form that `fetch_repository`
     accepts.
 
-    Leaves out links, submodules and files larger than 50 MB, and adds a note. If the remaining files exceed 200 MB,
-    also leaves out the largest files. Raises the same errors as `fetch_repository`."""
+    Skips links, submodules and files larger than 50 MB, and adds a note. If the remaining files exceed 200 MB, also
+    skips the largest ones. Raises the same errors as `fetch_repository`."""
     checkout = fetch_repository(spec, cache, roots, LARGEST_BYTES)
     sizes = {file.path: file.size or 0 for file in checkout.files if file.kind == "file" and is_inside(file.path)}
     total, chosen = 0, set[str]()
@@ -67,7 +66,7 @@ def is_inside(path: str) -> bool:
 
 
 def _absolute(spec: str) -> str:
-    """Makes the path in a starter spec independent of the working folder."""
+    """Makes the path in a starter spec absolute."""
     for path, mark, commit in ((spec, "", ""), spec.rpartition("@")):
         if path and Path(path).expanduser().is_dir():
             return f"{Path(path).expanduser().resolve()}{mark}{commit}"

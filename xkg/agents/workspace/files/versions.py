@@ -1,4 +1,4 @@
-"""Stores the changes in each version of a set of files. Each version is a zip file that is named by its SHA-256."""
+"""Stores the changes in each version of a set of files. Each version is a zip file named after its SHA-256."""
 
 import hashlib
 import io

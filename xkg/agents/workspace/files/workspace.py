@@ -29,9 +29,8 @@ _STATE, _VERSIONS = "workspace.json", "versions"
 
 
 class Version(Value):
-    """Describes a version that was created at `when` (seconds since 1970). `digest` identifies the added or changed
-    files, and `removed` lists the removed files. `undo` is a stack of versions. Each undo restores the last version on
-    the stack."""
+    """A version, created at `when` (seconds since 1970). `digest` identifies the added or changed files, and `removed`
+    lists the removed files. `undo` is a stack of versions. An undo restores the last version on the stack."""
 
     number: int
     digest: str
@@ -188,7 +187,7 @@ class Workspace:
         return self._add(new, reason, (*self.current.undo, self.current.number))
 
     def undo(self) -> Version:
-        """Undoes the last edit that has not been undone yet. Raises `InputError` if there is nothing to undo."""
+        """Undoes the last edit that is not undone yet. Raises `InputError` if there is nothing to undo."""
         if not self.current.undo:
             raise InputError("there is no edit to undo; the files are the starter's")
         target = self._state.versions[self.current.undo[-1]]
@@ -199,7 +198,7 @@ class Workspace:
         return self._add(changes, f"Undo: {undone.reason}", self.current.undo[:-1])
 
     def rewind(self, number: int) -> None:
-        """Deletes all versions after `number`. Killed runs resume in this way."""
+        """Deletes all versions after `number`, so that a killed run can resume."""
         self._enter(self._state.versions[: number + 1])
         del self._changes[number + 1 :]
         self.files = self.files_of(number)
@@ -233,7 +232,7 @@ class Workspace:
         return sorted(path for path in old.keys() | self.files.keys() if old.get(path) != self.files.get(path))
 
     def changed_lines(self) -> dict[str, frozenset[int]]:
-        """Returns the lines (1-based) that the starter does not contain, by file. Leaves out removed files."""
+        """Returns the lines (1-based) that the starter does not contain, by file. Omits removed files."""
         old, absent = self.files_of(0), TreeFile(b"")
         return {
             path: patches.changed_lines(old.get(path, absent).content, self.files[path].content)
@@ -272,7 +271,7 @@ class Workspace:
         write_whole(self.folder / _STATE, self._state.model_dump_json().encode())
 
     def _lay_out_tree(self, changes: Mapping[str, TreeFile | None] | None = None) -> None:
-        """Writes the tree, or only the changed files. Sets permissions that let the sandbox user read them."""
+        """Writes the tree, or only the changed files, with permissions that let the sandbox user read them."""
         if changes is None:
             shutil.rmtree(self.tree, ignore_errors=True)
             changes = self.files

@@ -1,9 +1,9 @@
 """Decides which paths an agent's edits may write. Edits may write only files that the program itself uses.
 
-Names may contain only letters, digits and a few signs. Other characters could make a name an alias for a different file
-on Windows, on macOS or in git. Examples are `.git`, `GIT~1`, NTFS streams and characters that HFS+ ignores. Edits may
-not write hidden names, because hidden files and folders control editors, forges, shells and git. A new file must have a
-suffix for source code, settings or text. Edits may not write modules that Python and pytest load automatically."""
+Names may contain only letters, digits and a few punctuation characters. Other characters could make a name an alias for
+a different file on Windows, macOS or in git (`GIT~1`, NTFS streams, characters that HFS+ ignores). Edits may not write
+hidden names, because hidden files and folders control editors, forges, shells and git. A new file must have a suffix
+for source code, settings or text. Edits may not write modules that Python and pytest load automatically."""
 
 import re
 from collections.abc import Container

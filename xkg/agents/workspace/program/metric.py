@@ -25,9 +25,9 @@ _FILE = re.compile(r"(json|csv):([^#]+)#(.+)", re.S)
 
 
 class Metric(Value):
-    """Describes a metric. If `source` is `output`, `key` is a regular expression whose group, or whole match, is the
-    number. If `source` is `json`, `key` is a dotted path of names and list indices. If `source` is `csv`, `key` is a
-    column. `path` is the JSON or CSV file."""
+    """A metric. If `source` is `output`, `key` is a regular expression whose group (or whole match) is the number. If
+    `source` is `json`, `key` is a dotted path of names and list indices. If `source` is `csv`, `key` is a column.
+    `path` is the JSON or CSV file."""
 
     source: Literal["output", "json", "csv"]
     key: str
@@ -72,7 +72,7 @@ class Metric(Value):
         return () if self.path is None else (self.path,)
 
     def read(self, output: str, files: Mapping[str, bytes]) -> float:
-        """Returns the last value. Reading has no time limit. Use `SourceReader.metric` for a run's output.
+        """Returns the last value. Has no time limit, so use `SourceReader.metric` for a run's output.
 
         Raises `MetricError` if there is no value, or if the value is NaN, infinite or text."""
         if self.source == "output":
@@ -133,7 +133,8 @@ class Metric(Value):
 
 
 def plain_text(pattern: str) -> str:
-    """Replaces a pattern's escapes and classes with bars. The remaining words occur literally in the output."""
+    """Replaces a pattern's escapes and classes with bars, which leaves only words that occur literally in the
+    output."""
     return re.sub(r"\\.|\[[^\]]{0,200}\]|\(\?\w{0,20}", "|", pattern)
 
 

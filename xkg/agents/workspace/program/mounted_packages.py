@@ -1,4 +1,4 @@
-"""Finds Python packages in folders that a user mounts into runs. Modules in these folders need no installation."""
+"""Finds Python packages in folders that a user mounts into runs. Modules in these folders need not be installed."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,14 +9,14 @@ _MODULES = (".py", ".so", ".pyd")
 
 
 def module_folders(data: Mapping[str, Path]) -> tuple[Path, ...]:
-    """Returns the folders in `data` (path in the tree → place) that contain packages, in order. These folders belong on
-    the module path."""
+    """Returns the folders in `data` (path in the tree → location) that contain packages, in order. These folders must
+    be on the module path."""
     return tuple(place for place in data.values() if _packages_in(place))
 
 
 def importable(data: Mapping[str, Path]) -> frozenset[str]:
-    """Returns the top-level names that can be imported from `data`. The names include packages inside its folders. They
-    also include folders that contain modules themselves, such as a submodule's files, under their names in the tree."""
+    """Returns the top-level names that can be imported from `data`. Includes packages in subfolders. Also includes
+    folders that contain modules themselves, such as a submodule's files, under their names in the tree."""
     names = {name for place in data.values() for name in _packages_in(place)}
     return frozenset(names | {name.rpartition("/")[2] for name, place in data.items() if _holds_code(place)})
 

@@ -10,8 +10,8 @@ _NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 class Outline(Value):
-    """Contains a file's executable lines. `steps` excludes lines that run when the file is imported: imports,
-    docstrings, and the headers of functions and classes."""
+    """A file's executable lines. `steps` excludes lines that run when the file is imported: imports, docstrings, and
+    the headers of functions and classes."""
 
     executable: frozenset[int] = frozenset()
     steps: frozenset[int] = frozenset()

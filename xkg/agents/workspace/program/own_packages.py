@@ -34,9 +34,9 @@ def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
-    """Returns the metadata that an installation would write for `importlib.metadata` (path in the package folder →
-    text). The metadata contains the name and version of each project in `files` (path → content). The version is 0 if
-    the project's file does not specify one."""
+    """Returns the metadata that installing the projects in `files` (path → content) would write for
+    `importlib.metadata` (path in the package folder → text). It consists of their names and versions. The version is 0
+    if the project's file does not specify one."""
     found: dict[str, str] = {}
     projects = sorted((p for p in files if p.rpartition("/")[2] in _PROJECT_FILES), key=lambda p: (p.count("/"), p))
     for path in projects[:_MOST_PROJECTS]:
@@ -50,9 +50,9 @@ def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 class OwnNames(NamedTuple):
-    """Contains imports that a repository's own Python files satisfy. Imports in `nested` exist only inside packages,
-    and can hide a package with the same name (`autograd/scipy` is not SciPy). Imports in `hidden` are folders without
-    `__init__.py`. Any installed package with the same name overrides the folder."""
+    """Imports that a repository's own Python files satisfy. Imports in `nested` exist only inside packages, and can
+    hide a package with the same name (`autograd/scipy` is not SciPy). Imports in `hidden` are folders without
+    `__init__.py`, which any installed package with the same name overrides."""
 
     served: frozenset[str]
     nested: frozenset[str]
@@ -100,8 +100,8 @@ def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
 
 
 def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str | None:
-    """Returns the module's folder, as `folder_of_module` does, if the module's file contains a name. Otherwise, returns
-    None. `texts` maps paths to text."""
+    """Returns a module's folder, like `folder_of_module`, if the module's file contains the given name. Otherwise,
+    returns None. `texts` maps paths to text."""
     folder = folder_of_module(module, texts)
     stem = f"{folder or ''}/{module.replace('.', '/')}".lstrip("/")
     written = (texts.get(path, "") for path in (f"{stem}.py", f"{stem}/{_INIT}"))
@@ -109,9 +109,9 @@ def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str
 
 
 def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
-    """Returns the command that builds a dotted extension module in place. The command uses a `setup.py` in `texts`
-    (path → text) that defines extension modules. Returns None unless the repository has a source for the module or the
-    `setup.py` mentions it."""
+    """Returns the command that builds a dotted extension module in place, with a `setup.py` in `texts` (path → text)
+    that defines extension modules. Returns None unless the repository contains the module's source or the `setup.py`
+    mentions it."""
     name = module.rpartition(".")[2]
     stems = tuple(f"/{module.replace('.', '/')}{suffix}" for suffix in _COMPILED)
     has_source = any(f"/{path}".endswith(stems) for path in texts)
@@ -124,8 +124,8 @@ def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
 
 
 def folder_called(name: str, texts: Mapping[str, str]) -> str | None:
-    """Finds the modules that files in `texts` (path → text) import from a package `name`, although no folder has that
-    name. Returns the repository folder ('' for the top) that contains these modules. Returns None if any of these
+    """Finds the modules that files in `texts` (path → text) import from a package `name`, even though no folder has
+    that name. Returns the repository folder ('' for the top) that contains these modules. Returns None if any of these
     modules is missing or in a different folder."""
     imported = re.compile(rf"^[ \t]{{0,40}}(?:from|import)[ \t]{{1,9}}{re.escape(name)}\.([\w.]{{1,200}})", re.M)
     modules = {module for text in texts.values() for module in imported.findall(text)}

@@ -13,9 +13,8 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 
 class Started(NamedTuple):
-    """Describes a program that a shell command starts. `words` contains no variables or redirections. `folder` is the
-    program's working folder, relative to the folder of the shell command. `folder` is '' if both folders are the
-    same."""
+    """A program that a shell command starts. `words` contains no variables or redirections. `folder` is the program's
+    working folder, relative to the folder of the shell command ('' if both are the same)."""
 
     folder: str
     words: tuple[str, ...]
@@ -25,8 +24,8 @@ class Started(NamedTuple):
         return posixpath.normpath(posixpath.join(self.folder, word))
 
     def script(self, paths: Container[str]) -> str | None:
-        """Returns the first file in `paths` to which one of the words refers, or None if there is none. The word after
-        `-m` is a module in the working folder or its `src`."""
+        """Returns the first file in `paths` that one of the words refers to, or None. The word after `-m` is a module
+        in the working folder or its `src`."""
         for number, word in enumerate(self.words):
             names = [word]
             if number and self.words[number - 1] == "-m":
@@ -39,8 +38,8 @@ class Started(NamedTuple):
 
 
 def started(line: str) -> list[Started]:
-    """Returns the programs in a shell line in order. Leaves out `cd` commands. Raises `InputError` if there is no
-    program or a quote is not closed."""
+    """Returns the programs in a shell line in order, without `cd` commands. Raises `InputError` if there is no program
+    or a quote is not closed."""
     try:
         tokens = list(_lexer(line))
     except ValueError as error:

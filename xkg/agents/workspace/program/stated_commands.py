@@ -1,10 +1,10 @@
 """Finds the commands in a repository's READMEs and shell scripts, and checks commands against the repository's files.
 
-Includes a command if it starts an existing file, or the only file with that name in a deeper folder. Parses lines of
-text like code blocks, but ranks them lower. In a block, `cd` and variables apply to the lines below. A missing folder
+Includes a command if it starts an existing file, or the only file with that name in a deeper folder. Lines of text are
+parsed like code blocks, but rank lower. In a block, `cd` and variables apply to the lines that follow. A missing folder
 is assumed to be the clone itself. Skips installations, and lines with placeholders or unknown variables. If there are
 no commands, uses the Python files that the README mentions. If the README starts a file that exists in several folders,
-returns one command for each of these folders."""
+returns one command for each folder."""
 
 import posixpath
 import re
@@ -66,7 +66,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
 
 
 def _in_each_folder(name: str, paths: Set[str]) -> list[str]:
-    """Returns commands that start a file. Returns one command for each folder in which the file's path exists."""
+    """Returns commands that start a file, one for each folder in which its path exists."""
     ends = f"/{posixpath.normpath(name)}"
     folders = _near_top(f"/{path}".removesuffix(ends) for path in paths if f"/{path}".endswith(ends))[:_MOST_FOLDERS]
     starts = ([f"cd {folder.lstrip('/')}"] if folder else [] for folder in folders)
@@ -78,8 +78,7 @@ def _near_top(paths: Iterable[str]) -> list[str]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
-    """Yields the code blocks, inline code and lines of text in a README. Pairs each item with a flag that is True for
-    text."""
+    """Yields the code blocks, inline code and lines of text in a README, each with a flag that is True for text."""
     block: list[str] = []
     fenced = False
     for line in lines:
