@@ -1,7 +1,7 @@
 """Reads blacklists of repositories and papers that must not appear in a graph or an answer.
 
-Each line contains one entry, which is the address of a repository, an arXiv id, a DOI, or a title. `#` starts a
-comment. For example, an agent benchmark blacklists the repository of the paper that the agent must replicate."""
+Each line is a repository address, an arXiv id, a DOI or a title. `#` starts a comment. For example, an agent benchmark
+blacklists the repository of the paper that the agent must replicate."""
 
 import re
 from functools import cached_property

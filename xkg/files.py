@@ -109,7 +109,7 @@ def user_config_folder() -> Path:
 
 
 def private_file(path: Path) -> None:
-    """Creates an empty file that only its owner can read, if the file does not exist yet. Raises `OSError`."""
+    """Creates an empty file, readable only by its owner, unless it already exists. Raises `OSError`."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOSED_IN_CHILDREN, 0o600))
 
@@ -182,8 +182,8 @@ def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
 
 @contextlib.contextmanager
 def unheld(path: Path) -> Iterator[bool]:
-    """Context manager that yields True if no process is reading `path`, in which case no process can start reading
-    `path` while the context is active."""
+    """Context manager that yields True if no process is reading `path`; none can then start reading it while the
+    context is active."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

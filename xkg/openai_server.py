@@ -31,7 +31,7 @@ _TITLE = re.compile(r"(?i)<title>\s*([^<]{1,200})")
 _ABOUT_KEYS = re.compile(r"key|token|auth|credential|permission|access|project", re.I)
 _PLACE = re.compile(r"\b(?:countr(?:y|ies)|regions?|territory|location)\b", re.I)
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
-"""The first and the longest wait before a retry in seconds, if the server does not request a pause. The wait doubles
+"""The first and the longest wait before a retry, in seconds, if the server does not request a pause. The wait doubles
 each time."""
 
 

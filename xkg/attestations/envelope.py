@@ -1,8 +1,7 @@
 """Writes and reads attestations. An attestation is an in-toto Statement v1 (https://github.com/in-toto/attestation)
 about a code node, in a DSSE envelope (https://github.com/secure-systems-lab/dsse) with one ed25519 signature.
 
-`keyid` is the public key itself, so that anybody can check the signature. `trust` decides whether the key is
-trusted."""
+`keyid` is the public key itself, so anyone can check the signature. `trust` decides whether the key is trusted."""
 
 import base64
 import functools

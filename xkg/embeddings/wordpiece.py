@@ -27,8 +27,8 @@ Kind = Literal["letter", "space", "mark"]
 
 
 class Pieces(NamedTuple):
-    """The pieces of a text. Token i has the vocabulary index `ids[i]` and belongs to word `word_ids[i]` in the text
-    (None for special tokens). The token spans the characters from `offsets[i][0]` to `offsets[i][1]`."""
+    """The word pieces of a text. Token i has the vocabulary index `ids[i]` and belongs to word `word_ids[i]` in the
+    text (None for special tokens). The token spans the characters from `offsets[i][0]` to `offsets[i][1]`."""
 
     ids: list[int]
     word_ids: list[int | None]
@@ -150,7 +150,7 @@ class WordPiece:
 
 
 def _ends(processor: Mapping[str, Any]) -> tuple[int, int]:
-    """Returns the tokens at the start and end of a text. Raises `ValueError` if the processor has another form."""
+    """Returns the tokens at the start and end of a text. Raises `ValueError` if the processor has a different form."""
     if processor["type"] == "BertProcessing":
         return processor["cls"][1], processor["sep"][1]
     match processor:

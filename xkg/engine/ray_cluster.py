@@ -1,7 +1,7 @@
 """Runs items on a Ray cluster. Each item is a task that takes one sandbox slot on a node. Services and cluster-wide
 limits are actors on the node that started the work, next to the graph.
 
-If a node is lost, its task starts again on another node. The lost attempt's slots are released, and services and limits
+If a node is lost, its task is restarted on another node. The lost attempt's slots are released, and services and limits
 refuse calls from its process if it is still running."""
 
 import contextlib
@@ -68,7 +68,7 @@ class RayEngine:
         self.close()
 
     def close(self) -> None:
-        """Disconnects from the cluster, which ends this process's work on the cluster."""
+        """Disconnects from the cluster, which ends this process's work there."""
         _ray().shutdown()
 
     def workers(self, work: Work[Item, Result], count: int) -> "Sequence[RayWorker[Item, Result]]":
@@ -86,7 +86,7 @@ class RayEngine:
 
     def _connect(self, ray: Any, address: str) -> None:
         try:
-            # Omit runtime_env, so that none of the driver's environment is sent.
+            # Omit runtime_env so that none of the driver's environment is sent.
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
         except Exception as error:
             raise UnreachableError(

@@ -76,8 +76,8 @@ def portable(error: Exception) -> Exception:
 
 
 class Job(NamedTuple):
-    """Work with handles to its services and limits. `id` is the job's name in the cluster, and `version` is the version
-    of xkg."""
+    """The work, with handles to its services and limits. `id` is the job's name in the cluster, and `version` is the
+    version of xkg."""
 
     id: str
     work: Work[Any, Any]
@@ -155,7 +155,7 @@ def node_folder(job: Job) -> Path:
 
 
 def unfit(job: Job) -> str | None:
-    """Returns the reason, in one line, why this node cannot run a job, or None if it can."""
+    """Returns a one-line reason why this node cannot run a job, or None if it can."""
     where = ray.util.get_node_ip_address()
     if os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
         return (

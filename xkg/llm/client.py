@@ -1,4 +1,4 @@
-"""Asks the language model. The client takes a prompt and its inputs, and returns a validated object."""
+"""Asks language models questions. The client takes a prompt and its inputs, and returns a validated object."""
 
 from __future__ import annotations
 

@@ -79,6 +79,6 @@ def is_logged_in(program: Program, path: str) -> bool:
 
 
 def suggestion() -> str:
-    """Returns a suggestion for users without a key, which names the first installed program. Returns '' if no program
-    is installed."""
+    """Returns a hint for users without a key that names the first installed program. Returns '' if no program is
+    installed."""
     return next((f"{each.title} is installed; try --llm {each.name}" for each, _ in installed()), "")

@@ -29,7 +29,7 @@ def check_parsed(source: str) -> Evidence:
 
 
 def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence | None:
-    """Returns evidence that names the imports of `source` that `environment` lacks, with the reasons. Returns None if
+    """Returns evidence that lists the imports in `source` missing from `environment`, with reasons. Returns None if
     nothing is missing."""
     absent = [name for name in needed_imports(source) if name in environment.missing]
     if not absent:

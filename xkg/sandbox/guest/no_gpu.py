@@ -7,7 +7,7 @@ mapped to the CPU, and `torch.cuda` functions that need a driver do nothing. The
 Installed packages see no CUDA, so they use their CPU paths. In jax, GPU platforms are aliases of the CPU. TensorFlow
 assigns operations to devices itself, so the patch only adds a GPU to TensorFlow's list of devices.
 
-A copy from the GPU (`x.cpu()`) remains a copy, which does not change when training continues."""
+A copy from the GPU (`x.cpu()`) is still a copy, so it does not change when training continues."""
 
 from __future__ import annotations
 

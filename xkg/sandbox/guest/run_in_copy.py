@@ -101,7 +101,7 @@ def main() -> None:
 
 
 def environment(folder: Path, request: dict[str, Any]) -> Path:
-    """Creates a virtual environment for the command. Returns the environment's folder of programs."""
+    """Creates a virtual environment for the command. Returns the folder that contains the environment's programs."""
     for name, content in request["python"].items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
