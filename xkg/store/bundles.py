@@ -51,7 +51,7 @@ def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleF
 
 
 def read(path: Path, paper: str | None = None) -> PaperBundle:
-    """Reads a bundle file. Raises `CorruptStoreError`, whose message contains the file and, if given, the paper."""
+    """Reads a bundle file. Raises `CorruptStoreError`, whose message names the file and, if given, the paper."""
     try:
         data = path.read_bytes()
     except OSError as error:

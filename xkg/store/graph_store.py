@@ -1,5 +1,4 @@
-"""Defines the interfaces to a stored graph, which are `GraphStore` for writing, `Snapshot` for reading, and their value
-types."""
+"""Defines the interfaces to a stored graph: `GraphStore` for writing, `Snapshot` for reading, and their value types."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -68,10 +67,10 @@ class Table(Value):
 
 
 class TechniqueView(Value):
-    """A technique with its place in the hierarchy. `path` lists the names from the top down to the technique itself,
-    and `children` are its components in order. `without_code` lists the names of components (including hidden ones)
-    that have no code and no components with code. Searches also find hidden techniques. Hidden techniques have no code,
-    and `technique.hidden` is the reason."""
+    """A technique and its place in the hierarchy. `path` lists the names from the top down to the technique itself, and
+    `children` are its components in order. `without_code` lists the names of components (including hidden ones) that
+    have no code and no components with code. Searches also find hidden techniques. Hidden techniques have no code, and
+    `technique.hidden` is the reason."""
 
     technique: Technique
     paper_title: str
@@ -82,8 +81,8 @@ class TechniqueView(Value):
 
 
 class Facts(Value):
-    """A technique's properties for filters. If there is no code, `level` is `none` and `language` is empty. `vouchers`
-    are the keys that attest the code (`xkg.attestations.trust`)."""
+    """The technique properties that filters use. If there is no code, `level` is `none` and `language` is empty.
+    `vouchers` are the keys that attest the code (`xkg.attestations.trust`)."""
 
     paper: str
     level: Level
@@ -126,7 +125,7 @@ class Coverage(NamedTuple):
 
 
 class Background(NamedTuple):
-    """The distribution of cosines between a vector and all techniques in a graph, which shows what cosine to expect for
+    """The distribution of cosines between a vector and all techniques in a graph, which shows the cosine to expect for
     an unrelated technique. `techniques` is the number of techniques. All values are 0 if there are no vectors."""
 
     mean: float
@@ -153,7 +152,7 @@ class Snapshot(Protocol):
 
     def paper_count(self) -> int: ...
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
-        """If `words` is a paper's id, returns this id. Otherwise, returns the ids of papers with the title `words`, or
+        """If `words` is a paper's id, returns that id. Otherwise, returns the ids of papers with the title `words`, or
         else of papers whose titles begin with `words`. Case, spaces and punctuation are ignored. Returns up to `most`
         ids, in order."""
 

@@ -37,5 +37,5 @@ def cuda_remedy(options: Iterable[str], *, on_cpu: bool) -> str:
     own = ", ".join(options)
     own = f"; the code's own option {own} may turn CUDA off" if own else ""
     if on_cpu:
-        return f"the CPU cannot replace CUDA for kernels, Triton or NCCL{own}"
+        return f"CUDA kernels, Triton and NCCL cannot run on the CPU{own}"
     return f"it needs a GPU; pass --cpu to run its CUDA code on the CPU{own}"

@@ -108,7 +108,7 @@ class ConfinedWorker:
         """Returns the answer of `task` for `payload`, a JSON value. The task requests bytes by name from `read`, which
         yields bytes or None for each name. If the answer arrives in parts, `part` receives each part.
 
-        Raises `WorkerDiedError`, also if `part` raises `ValueError`, and `InputError` if no slot becomes free within
+        Raises `WorkerDiedError` (also if `part` raises `ValueError`), and `InputError` if no slot becomes free within
         the time limit. Also raises any `InputError` or `UnsafeInputError` from the task, and any error from `read`."""
         places = self._places
         if not places.acquire(timeout=bounds.seconds):

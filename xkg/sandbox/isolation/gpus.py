@@ -25,7 +25,7 @@ _OTHERS_READ_AND_WRITE = 0o006
 
 @dataclass(frozen=True)
 class Gpu:
-    """Requirements for using one GPU: device `nodes` to read and write, folders to read (`reads`), and environment
+    """Everything needed to use one GPU: device `nodes` to read and write, folders to read (`reads`), and environment
     `variables`."""
 
     number: int

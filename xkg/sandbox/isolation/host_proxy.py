@@ -72,8 +72,7 @@ def certificates() -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class Index:
-    """A package index, with the environment variables that make uv use the index, and the hosts to which uv must
-    connect."""
+    """A package index, the environment variables that make uv use it, and the hosts that uv must reach."""
 
     variables: Mapping[str, str]
     hosts: frozenset[tuple[str, int]]

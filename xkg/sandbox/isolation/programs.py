@@ -120,8 +120,8 @@ def wall() -> Wall | None:
 
 
 def run(program: Program, stdin: bytes = b"", *, behind: Wall | Literal["any"] | None = "any") -> ProgramResult:
-    """Runs a program with `stdin`, confined by this machine's `wall` or by `behind`. `limits.disk_mb` limits the
-    output. Raises `SandboxUnavailableError` if the program cannot be started, but never because of what the program
+    """Runs a program with `stdin`, confined by `behind` (by default, this machine's `wall`). `limits.disk_mb` limits
+    the output. Raises `SandboxUnavailableError` if the program cannot be started, but never because of what the program
     does."""
     behind = wall() if behind == "any" else behind
     refused: set[str] = set()

@@ -252,8 +252,8 @@ def requirements(wanted: Iterable[Wanted]) -> list[str]:
 def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
     """Returns a large subset of `wanted` that resolves together, and the reasons for dropping the other imports.
     Prefers the versions required by the repository, then the next later versions that resolve, then any version. For an
-    old Python, the next later versions are closer to the required versions than the newest. If some packages would be
-    lost, drops all version requirements. Raises `Unreachable` if the registry cannot be reached."""
+    old Python, the next later versions are closer to the required versions than the newest ones are. If some packages
+    would be lost, drops all version requirements. Raises `Unreachable` if the registry cannot be reached."""
     together, lost = _together(wanted, uv)
     possible = [want._replace(hint="") for want in wanted if want.module not in lost or not _why_not([want], uv)]
     if len(possible) > len(together) and not _why_not(possible, uv):

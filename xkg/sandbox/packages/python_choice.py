@@ -66,7 +66,7 @@ def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
 
 def with_most_wheels(offers: Iterable[Offer], versions: Collection[str]) -> list[str]:
     """Returns the Python versions that have wheels for requirements without a wheel for this Python. Versions that
-    cover the most of these requirements come first, and later versions come before earlier versions."""
+    cover the most of these requirements come first, then later versions before earlier ones."""
     served = Counter(version for offer in offers for version in offer.pythons if version in versions)
     return sorted(served, key=lambda version: (-served[version], -_minor(version)))
 

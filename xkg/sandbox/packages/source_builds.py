@@ -54,8 +54,8 @@ class FailedBuild(Exception):
 
 
 class SourceWheels:
-    """Builds and stores wheels. `tools` creates the environment for a build from requirement lines, as of a given day,
-    for an interpreter. Builds run only in bubblewrap."""
+    """Builds and stores wheels. `tools` creates a build environment from requirement lines, as of a given day, for a
+    given interpreter. Builds run only in bubblewrap."""
 
     def __init__(
         self,

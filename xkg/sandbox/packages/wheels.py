@@ -1,5 +1,5 @@
-"""Reads a wheel's contents from the file list at the wheel's end, without downloading the whole wheel. Runs inside the
-sandbox and uses only the standard library."""
+"""Reads a wheel's contents from the file list at its end, without downloading the whole wheel. Runs inside the sandbox
+and uses only the standard library."""
 
 import contextlib
 import functools
@@ -67,8 +67,8 @@ def _trust() -> ssl.SSLContext:
 
 
 def contents(wheel: Wheel, cache: str) -> Contents:
-    """Returns a wheel's contents from the file list at the wheel's end, without downloading the whole wheel. Results
-    are cached in the folder `cache`."""
+    """Returns a wheel's contents from the file list at its end, without downloading the whole wheel. Results are cached
+    in the folder `cache`."""
     file = Path(cache, f"contents-{hashlib.sha256(f'{wheel.url} {wheel.sha256}'.encode()).hexdigest()}.json")
     with contextlib.suppress(OSError, ValueError):
         kept = json.loads(file.read_text())
@@ -118,8 +118,8 @@ def _downloaded(wheel: Wheel) -> zipfile.ZipFile:
 
 
 def member(wheel: Wheel, path: str) -> bytes:
-    """Downloads a small wheel and reads one of its files. Raises `OSError`, `LookupError` or `ValueError` if this is
-    not possible."""
+    """Downloads a small wheel and reads one of its files. Raises `OSError`, `LookupError` or `ValueError` if the file
+    cannot be read."""
     with _downloaded(wheel) as archive:
         if archive.getinfo(path).file_size > _LARGEST:
             raise ValueError("the file is too large")

@@ -123,8 +123,8 @@ def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, 
 
 
 def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
-    """Returns values for all of the query's parameters. Given values are converted to the parameter's type, and omitted
-    parameters get their default.
+    """Returns values for all of the query's parameters. Values are converted to the parameter's type, and omitted
+    parameters get their defaults.
 
     Raises `InputError` if a parameter is unknown, missing, or of the wrong type."""
     known = {parameter.name: parameter for parameter in query.parameters}
