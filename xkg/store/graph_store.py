@@ -192,7 +192,7 @@ class Snapshot(Protocol):
         the query is prose."""
 
     def spelled(self, word: str) -> str | None:
-        """Returns a word in a name or title that is spelled similarly to `word`, or None."""
+        """Returns a word in a name or title that is spelled like `word`, or None."""
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
         """Returns the total weight of the query's words in each of these techniques, and the total weight of all words
@@ -216,7 +216,7 @@ class Snapshot(Protocol):
         """Returns the facts for these techniques. Unknown ids are omitted."""
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        """Returns the ids of papers in the graph cited by a paper, and the ids of papers that cite this paper."""
+        """Returns the ids of papers in the graph cited by a paper, and the ids of papers that cite it."""
 
 
 class Recognise(NamedTuple):

@@ -24,7 +24,7 @@ _TAILS = (1 << 18, 16 << 20)
 """Numbers of bytes to read from the end of a wheel. The second is used if the file list is longer than the first."""
 _LARGEST = 32 << 20
 _DYNAMIC = r"__getattr__|lazy_loader|sys\.modules|\b(globals|vars|setattr|exec)\(|\.(so|pyd)\n"
-"""Signs that a module may define names that its text does not contain."""
+"""Matches code that may define names absent from the module's text."""
 
 
 class Failed(Exception):

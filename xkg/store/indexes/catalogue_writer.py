@@ -36,7 +36,8 @@ class CatalogueWriter:
         self.rows: int = self._db.execute(highest.format("row", "technique")).fetchone()[0]
 
     def add(self, bundle: PaperBundle, file: BundleFile, entries: Sequence[tuple[Entry, bytes]]) -> list[int]:
-        """Adds a paper with its searchable techniques and their vector texts' hashes. Returns the techniques' rows."""
+        """Adds a paper with its searchable techniques and the hashes of their vector texts. Returns the techniques'
+        rows."""
         paper = self.papers
         self.papers += 1
         self._db.execute(

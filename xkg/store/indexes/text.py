@@ -178,7 +178,7 @@ class TextWriter:
 
 @contextlib.contextmanager
 def _input_output() -> Iterator[None]:
-    """Converts the `ValueError` that Tantivy raises if a file cannot be written into an `OSError`."""
+    """Converts Tantivy's `ValueError` for a file that cannot be written to an `OSError`."""
     try:
         yield
     except ValueError as error:

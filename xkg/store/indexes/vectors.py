@@ -62,9 +62,9 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
 
     Above `exact_up_to` rows, the number of lists to search is increased until recall@10 reaches `RECALL_GOAL` for sums
     of four vectors. If this is not possible, the index is exact. The sums simulate paraphrased queries, which lie
-    between the vectors and far away from each vector. For a million vectors, searching 27 lists had a recall of 1.00
-    for the vectors themselves and 0.995 for sums of two. The recall was only 0.93 for questions and 0.95 for sums of
-    four. With 80 lists, recall increased to 0.993 for questions and 0.995 for sums of four."""
+    between the vectors and far from each of them. For a million vectors, searching 27 lists had a recall of 1.00 for
+    the vectors themselves and 0.995 for sums of two. The recall was only 0.93 for questions and 0.95 for sums of four.
+    With 80 lists, recall increased to 0.993 for questions and 0.995 for sums of four."""
     import numpy as np
 
     count, dimension = vectors.shape

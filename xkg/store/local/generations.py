@@ -21,8 +21,8 @@ from xkg.store.local.snapshot import EmbeddedSnapshot
 
 @dataclass(frozen=True)
 class Built:
-    """Describes built files for a manifest. `model` is empty if nothing was embedded. `changed` has the same meaning as
-    in `Manifest`."""
+    """A manifest's description of built files. `model` is empty if nothing was embedded. `changed` has the same meaning
+    as in `Manifest`."""
 
     model: str
     dimension: int
@@ -71,7 +71,7 @@ class Generations:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Generation | None]:
-        """Locks the current generation until the context ends, and yields the generation without reading its files."""
+        """Locks the current generation until the context ends, and yields it without reading its files."""
         opened = generation.open_current(self.folder)
         try:
             yield opened

@@ -78,8 +78,8 @@ def keep(transaction: neo4j.ManagedTransaction, state: State, papers: Mapping[st
 def differences(
     connection: Connection, first: int | None, second: int | None
 ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-    """Implements `GraphStore.differences`. By default, `first` is the commit before the last one, up to `second`, that
-    changed a paper. Raises `StoreError` if a commit is not available."""
+    """Implements `GraphStore.differences`. By default, `first` is the commit before the most recent one (up to
+    `second`) that changed a paper. Raises `StoreError` if a commit is not available."""
     first, second = connection.read(lambda transaction: _ends(transaction, connection.address, first, second))
     since = min(first, second)
     held: dict[str, list[_Held]] = {}

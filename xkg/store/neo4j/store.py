@@ -55,7 +55,7 @@ class Neo4jStore:
         self._prepared: migrations.State | None = None
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Updates the copy of the graph on this machine, and returns a snapshot of the copy. Raises the same errors as
+        """Updates the copy of the graph on this machine, and returns a snapshot of it. Raises the same errors as
         `Replica.snapshot`."""
         return self._replica().snapshot()
 

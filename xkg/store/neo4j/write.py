@@ -3,7 +3,7 @@
 The transaction first increments the counter on `(:XkgMeta)`. The node's lock serialises all writers, so everything that
 the transaction reads afterwards remains valid until the commit. A paper's nodes are merged, so that edges from other
 papers to these nodes are kept. The paper's own edges are recreated. Nodes that no longer belong to the paper are
-removed, unless another paper shares these nodes."""
+removed, unless another paper shares them."""
 
 import hashlib
 import json
