@@ -268,11 +268,11 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "PulledPapers":
-        """Pulls new papers from the library at `place`. `papers` restricts the pull to these papers. `topic` restricts
-        it to papers whose title or technique names contain every word of the topic, and `level` to papers whose code
-        has at least this claimed level. If `verify` is set, first runs that many of the new code nodes, and pulls
-        nothing if any of them fails. In the result, `problems` lists papers that were not pulled, and `kept` lists
-        papers whose existing version remains in the graph. Raises `UnknownIdError`, `InputError` and
+        """Pulls new papers from the library at `place`. `papers` restricts the pull to the given papers. `topic`
+        restricts it to papers whose title or technique names contain every word of the topic, and `level` to papers
+        whose code has at least this claimed level. If `verify` is set, first runs that many of the new code nodes, and
+        pulls nothing if any of them fails. In the result, `problems` lists papers that were not pulled, and `kept`
+        lists papers whose existing version remains in the graph. Raises `UnknownIdError`, `InputError` and
         `UnreachableError`.
 
         >>> import xkg
@@ -433,7 +433,7 @@ class GraphChanges:
 
     def start_curation(self, paper: str, *, llm: "BuildModel | None" = None) -> "JobAnswer":
         """Starts a search, in a separate process, for papers with code to build alongside a paper (a file, or an arXiv
-        id or address). Returns the job immediately. Accepts the same values for `llm`, and raises the same errors, as
+        id or address). Returns the job immediately. Accepts the same `llm` values and raises the same errors as
         `start_build`. With `llm="caller"`, one question asks for a web search."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
@@ -462,8 +462,8 @@ class GraphChanges:
         return offered(self._jobs, job, OPERATOR, number(k), known, wait_seconds)
 
     def answer(self, job: int, question: str, answer: Mapping[str, Any]) -> "TakenAnswer":
-        """Answers a question from a job. Raises `InputError` if the answer does not match the question's schema or the
-        question is already answered, and `UnknownIdError`."""
+        """Answers a question from a job. Raises `UnknownIdError`, and `InputError` if the answer does not match the
+        question's schema or the question has already been answered."""
         from xkg.serve.jobs.authority import OPERATOR
         from xkg.serve.jobs.open_questions import taken
 

@@ -328,10 +328,10 @@ class ServeQuestionSettings(_Section):
 class ServeSettings(_Section):
     """`roots` lists the only folders in which clients may use working copies. If the list is empty, no folder is
     allowed. In the environment variable, separate folders with colons (`/a:/b`). If `roots` is None, no folder is
-    allowed over HTTP. Over stdio, the folder in which `xkg serve` was started is allowed, unless that folder contains a
-    home folder. `exclude` is a file that lists papers and repositories, one per line (ids, addresses or titles).
-    Answers never contain these papers, or papers built from these repositories. `graphs` lists the folders of
-    additional graphs to serve (`xkg serve --kg A --kg B`)."""
+    allowed over HTTP. Over stdio, the folder in which `xkg serve` was started is allowed, unless it contains a home
+    folder. `exclude` is a file that lists papers and repositories, one per line (ids, addresses or titles). Answers
+    never contain these papers, or papers built from these repositories. `graphs` lists the folders of additional graphs
+    to serve (`xkg serve --kg A --kg B`)."""
 
     roots: tuple[Path, ...] | None = None
     exclude: Path | None = None

@@ -130,8 +130,7 @@ class Paper(Node):
 
 class Technique(Node):
     """Represents a technique. `parent` is the parent technique's id, or None at the top. Siblings keep their order in
-    the bundle. `hidden` is the reason why the technique is omitted from the published graph, or None if the technique
-    is shown."""
+    the bundle. `hidden` is the reason why the technique is omitted from the published graph, or None if it is shown."""
 
     id: str
     name: Name
@@ -166,10 +165,10 @@ class Fault(Node):
 class Departure(Node):
     """A statement in a definition that the code or its source lines do not implement as written. The source lines are
     those that the code was generated from. `differs` means that both the code and the source lines implement the
-    statement differently, `absent` that neither implements the statement, and `added` that only the code does.
-    `elsewhere` means that only other lines in the repository, listed in the remark, implement the statement. `searched`
-    is true if other lines in the repository were examined first. `component` is the name of the component whose code
-    differs from the definition, or empty for the technique's own code."""
+    statement differently, `absent` that neither implements it, and `added` that only the code does. `elsewhere` means
+    that only other lines in the repository, listed in the remark, implement the statement. `searched` is true if other
+    lines in the repository were examined first. `component` is the name of the component whose code differs from the
+    definition, or empty for the technique's own code."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str
@@ -219,8 +218,7 @@ class Fidelity(Node):
 
     @property
     def unrelated(self) -> str | None:
-        """The reason why the implementation does something else entirely, or None if the implementation does what it
-        should."""
+        """The reason why the implementation does something else entirely, or None if it does what it should."""
         return next((fault.remark for fault in self.faults or () if fault.kind == "unrelated"), None)
 
 
@@ -326,9 +324,9 @@ class Repository(Node):
     """Represents a repository. `reference` is the requested branch, tag or commit, or None for the default branch.
     `stars`, `archived` and `default_branch` are as GitHub reported them when the repository was found, or None if
     GitHub was not queried. `license` is an SPDX identifier, `NOASSERTION` if the licence is unclear, or None if there
-    is no licence. `file_licenses` maps the paths of source files to their licences, if these files state a different
-    licence or are in a folder with its own licence. `license_texts` maps paths to the licences and notices that a copy
-    of the code must include."""
+    is no licence. `file_licenses` maps source file paths to their licences, if those files state a different licence or
+    are in a folder with its own. `license_texts` maps paths to the licences and notices that a copy of the code must
+    include."""
 
     id: str
     url: str

@@ -96,8 +96,8 @@ def seal(payload: bytes, payload_type: str, signer: Signer) -> str:
 
 
 def unseal(envelope: str | bytes, payload_type: str) -> tuple[bytes, PublicKey, str]:
-    """Returns the payload, the key that signed the payload, and the envelope without unknown fields. Raises
-    `InputError` if the envelope is too large, has a different payload type, or does not have a valid signature."""
+    """Returns the payload, the key that signed it, and the envelope without unknown fields. Raises `InputError` if the
+    envelope is too large, has a different payload type, or does not have a valid signature."""
     with _refused():
         if len(envelope) > LARGEST:
             raise ValueError(f"it has more than {LARGEST:,} characters")

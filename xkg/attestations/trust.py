@@ -67,7 +67,7 @@ class Trust(Value):
         return seen, f"{'' if raised else 'also '}attested by {agree[0]}{more}"
 
     def seen(self, code: Code) -> Code:
-        """Returns the code with the level that the trusted keys attest, and with the evidence for this level."""
+        """Returns the code with the level that the trusted keys attest and the evidence for it."""
         if not code.attestations:
             return code
         found = attestations_of(code)

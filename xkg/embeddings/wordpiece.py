@@ -37,7 +37,7 @@ class Pieces(NamedTuple):
 
 class WordPiece:
     """A tokenizer that truncates texts at `max_tokens`. Raises `ValueError` if the definition is not for BERT, and
-    `KeyError` or `TypeError` if the definition is broken. Safe to call from several threads."""
+    `KeyError` or `TypeError` if it is broken. Safe to call from several threads."""
 
     def __init__(self, definition: Mapping[str, Any], max_tokens: int) -> None:
         model, normalizer = definition["model"], definition["normalizer"]

@@ -23,8 +23,8 @@ _SCHEMA = {
 
 
 class SeenHead(Value):
-    """`version` and `digest` describe the newest head. `signer` is the key that signed this head, or None if the head
-    is unsigned. `entries` maps each search ('' for all papers) to the number of log entries that have been read for it.
+    """`version` and `digest` describe the newest head. `signer` is the key that signed this head, or None if it is
+    unsigned. `entries` maps each search ('' for all papers) to the number of log entries that have been read for it.
     `tag` is a web server's tag for the head, and `data` is the head's bytes."""
 
     place: str

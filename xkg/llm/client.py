@@ -329,7 +329,7 @@ class LanguageModel:
         )
 
     def _reply(self, question: Question, request: Request) -> tuple[Reply, bool]:
-        """Returns the answer, and whether the answer is new. Concurrent calls with the same question wait for a single
+        """Returns the answer, and whether it is new. Concurrent calls with the same question wait for a single
         request."""
         with self._changed:
             turn = self._asking.setdefault(request.key, threading.Lock())
@@ -374,7 +374,7 @@ class LanguageModel:
 
     def _begin(self, question: Question, messages: Sequence[Message]) -> int:
         """Records a new call in the ledger and returns its number. If the budget is exceeded only because of the
-        estimates for in-flight calls, waits for these calls, which may turn out cheaper."""
+        estimates for in-flight calls, waits for those calls, which may turn out cheaper."""
         sent = sum(tokens(message["content"]) for message in messages)
         dollars = self._prices.dollars(question.model, sent, 0, TYPICAL_OUTPUT)
         with self._changed:

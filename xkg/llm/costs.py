@@ -75,8 +75,7 @@ def costs(kg: Path, settings: LlmSettings, papers: Sequence[str] = (), by: By = 
     """Returns the costs of the graph in `kg`, for the given papers or for all papers. Works while a build is writing to
     the ledger. Calls recorded without a price are priced by the current settings.
 
-    Raises `UnknownIdError` if the ledger has no calls for a paper, and `CorruptStoreError` if the ledger cannot be
-    read."""
+    Raises `UnknownIdError` if the ledger has no calls for a paper, and `CorruptStoreError` if it cannot be read."""
     path = kg / LEDGER
     prices = Prices(settings.prices)
     rows: dict[str, Cost] = {}

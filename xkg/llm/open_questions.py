@@ -33,7 +33,7 @@ _SCHEMA = {
 @dataclass(frozen=True)
 class OpenQuestion:
     """A question that waits for an answer. `given_ago` is the number of seconds since a caller last received the
-    question, or None if no caller has received the question."""
+    question, or None if no caller has received it."""
 
     id: str
     job: int

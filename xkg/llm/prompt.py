@@ -83,8 +83,8 @@ class Prompt:
         return "\n\n".join(filter(None, (self.system, _DATA, task.strip()))), _SLOT.sub(data, user.strip())
 
     def _split(self) -> tuple[str, str]:
-        """Returns the user message up to its last input, and the lines after that input if these lines belong in the
-        system message."""
+        """Returns the user message up to its last input, and the lines after that input if they belong in the system
+        message."""
         if not self.system:
             return self.user, ""
         last = max((slot.end() for slot in _SLOT.finditer(self.user)), default=0)

@@ -79,7 +79,7 @@ def serialise(bundle: PaperBundle) -> bytes:
 
 
 def stated_sha256(data: bytes) -> str:
-    """Returns the hash recorded in a bundle file, without checking the hash."""
+    """Returns the hash recorded in a bundle file, without checking it."""
     return data[len(_HEAD) : _HASH_END].decode("ascii")
 
 

@@ -195,9 +195,9 @@ class Snapshot(Protocol):
         """Returns a word in a name or title that is spelled like `word`, or None."""
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
-        """Returns the total weight of the query's words in each of these techniques, and the total weight of all words
-        in the query. A word's weight is the square root of its inverse document frequency. Weights are scaled so that a
-        word that does not occur in the graph has weight 1."""
+        """Returns the total weight of the query's words in each of these techniques, and in the whole query. A word's
+        weight is the square root of its inverse document frequency. Weights are scaled so that a word that does not
+        occur in the graph has weight 1."""
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Returns the late-interaction score (-1 to 1) between a query and each of these techniques. Techniques without

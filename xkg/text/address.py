@@ -184,8 +184,8 @@ def repository_address(text: str) -> RepositoryAddress | None:
 
 
 def _as_url(text: str) -> tuple[str, bool]:
-    """Returns the text as a URL, and whether the text was bare. Bare text has neither a scheme nor a user that
-    identifies it as an address."""
+    """Returns the text as a URL, and whether it was bare. Bare text has neither a scheme nor a user that identifies it
+    as an address."""
     if match := _SCHEME.match(text):
         return f"{match[1]}://{text[match.end() :]}", False
     if "://" not in text and (match := _SCP.match(text)):

@@ -106,8 +106,7 @@ class Program(ABC):
 
     @abstractmethod
     def logged_in(self, variables: Mapping[str, str], /) -> Sequence[str] | bool:
-        """Returns whether the user is logged in, or the arguments for a command that exits with 0 if the user is logged
-        in."""
+        """Returns whether the user is logged in, or the arguments for a command that exits with 0 if they are."""
 
 
 def conversation(messages: Sequence[Message]) -> tuple[str, str]:

@@ -45,7 +45,7 @@ _Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Proof(Value):
-    """The evidence for the level reached, and the reason why the level is not higher (`Cause.PASSES` for the highest
+    """The evidence for the level reached, and the reason why it is not higher (`Cause.PASSES` for the highest
     level)."""
 
     evidence: Evidence

@@ -41,7 +41,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """Returns the kernel's Landlock ABI version, or 0 if the kernel has no Landlock."""
+    """Returns the kernel's Landlock ABI version, or 0 if there is none."""
     if not sys.platform.startswith("linux"):
         return 0
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))

@@ -200,8 +200,8 @@ def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:
 
 
 def changes(original: Path, tree: Path, without: set[str]) -> dict[str, list[str]]:
-    """Returns the files from the original folder that the command removed from the copy (at most 20), and the files
-    whose content changed (at most 2,000)."""
+    """Returns the files from the original folder that the command removed from the copy (at most 20), and those whose
+    content changed (at most 2,000)."""
     removed: list[str] = []
     rewritten: list[str] = []
     for path in paths_of(original):

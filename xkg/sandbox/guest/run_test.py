@@ -84,7 +84,7 @@ def main() -> None:
 
 def print_stack_after(seconds: float) -> None:
     """Prints the stack after some seconds, but not in forks. A fork does not inherit the thread that prints the stack,
-    and would wait for that thread forever on exit."""
+    and would wait for it forever on exit."""
     own, end = os.getpid(), time.monotonic() + seconds
 
     def start() -> None:

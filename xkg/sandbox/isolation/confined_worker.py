@@ -218,7 +218,7 @@ class _Template:
 
     def fork(self, memory_mb: int, descriptors: Sequence[socket.socket]) -> None:
         """Forks the process for one call. Raises `OSError` if the process has exited, and `SandboxUnavailableError` if
-        the process did not start."""
+        it did not start."""
         if not self._ready:
             self._wait()
         socket.send_fds(self._control, [MEMORY.pack(memory_mb)], [descriptor.fileno() for descriptor in descriptors])

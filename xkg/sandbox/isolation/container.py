@@ -128,7 +128,7 @@ def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str,
     options += ["--user", "0:0", "--cap-add", "SETUID", "--cap-add", "SETGID"]
     options += ["--workdir", "/", "--entrypoint", "", "--log-driver", "none"]
     options += ["--memory", memory, "--memory-swap", memory, "--shm-size", f"{_SHARED_MEMORY_MB}m"]
-    # This limit is set explicitly, because the engine's default may exceed the engine's own limit.
+    # This limit is set explicitly, because the engine's default may exceed its own limit.
     options += ["--ulimit", f"nofile={_FILES}:{_FILES}", "--ulimit", f"nproc={_PROCESSES}:{_PROCESSES}"]
     options += ["--pids-limit", str(limits.processes + _OWN_PROCESSES)]
     options += ["--tmpfs", f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb}m"]

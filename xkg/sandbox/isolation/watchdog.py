@@ -45,7 +45,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class Watched:
-    """The result of watching a job. `stopped` is the limit that the job hit, or None if the job exited on its own."""
+    """The result of watching a job. `stopped` is the limit that the job hit, or None if it exited on its own."""
 
     stopped: Ended | None
     output: str

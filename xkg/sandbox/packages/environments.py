@@ -98,7 +98,7 @@ class UvEnvironments:
 
     Unpinned packages get versions from the half-year in which the code was written. If wheels for the Python version
     appeared only later, versions from that time are used. For example, code from 2023 gets NumPy from 2023. If the
-    newest versions satisfy more imports, xkg instead uses versions from the first day on which all these imports are
+    newest versions satisfy more imports, xkg instead uses versions from the first day on which all of them are
     available.
 
     `make` accepts top-level import names that the repository does not provide itself. `Environment.missing` lists

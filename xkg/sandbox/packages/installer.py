@@ -63,7 +63,7 @@ def _megabytes(size: int) -> str:
 
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
     """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions
-    available to `dated`. If `uv` provides more imports, uses versions from the first day on which all these imports are
+    available to `dated`. If `uv` provides more imports, uses versions from the first day on which all of them are
     available. Raises `Unreachable` if the registry cannot be reached."""
     wanted = [Wanted(module, name, "", guessed, tuple(used)) for module, name, guessed, used in request["wanted"]]
     wanted = with_known_distributions(wanted, request["hints"], uv)

@@ -1,5 +1,5 @@
-"""Chooses the Python version for a repository's code, based on the version that the repository asks for and on the
-wheels available for the repository's pins."""
+"""Chooses the Python version for a repository's code from the version it asks for and the wheels available for its
+pins."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -65,8 +65,8 @@ def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
 
 
 def with_most_wheels(offers: Iterable[Offer], versions: Collection[str]) -> list[str]:
-    """Returns the Python versions that have wheels for requirements without a wheel for this Python. Versions that
-    cover the most of these requirements come first, then later versions before earlier ones."""
+    """Returns the Python versions that have wheels for requirements that lack one for this Python. Versions that cover
+    the most of these requirements come first, then later versions before earlier ones."""
     served = Counter(version for offer in offers for version in offer.pythons if version in versions)
     return sorted(served, key=lambda version: (-served[version], -_minor(version)))
 

@@ -1,9 +1,9 @@
 """Runs untrusted Cypher in a process that opens the graph read-only, then drops access to files and the network.
 
-`xkg.store.cypher.process` runs this module as a standalone script, so the module imports only a small part of xkg.
-Messages are JSON objects, one per line. The input is `{statement, parameters, rows, bytes}`, and the output is
-`{columns, rows, truncated}` or `{error}`. The first output line says how the process is sandboxed. Statements cannot
-make the engine regain its permissions."""
+`xkg.store.cypher.process` runs this module as a standalone script, so it imports only a small part of xkg. Messages are
+JSON objects, one per line. The input is `{statement, parameters, rows, bytes}`, and the output is `{columns, rows,
+truncated}` or `{error}`. The first output line says how the process is sandboxed. Statements cannot make the engine
+regain its permissions."""
 
 import datetime
 import decimal

@@ -270,7 +270,7 @@ class VectorIndex:
         return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
-        """Searches only a few rows. Reading these rows is faster than looking for the rows in all lists."""
+        """Searches only a few rows. Reading these rows is faster than looking for them in all lists."""
         cosines = self.vectors(rows) @ vector
         best = self._numpy.argsort(-cosines, kind="stable")[:k]
         return [(rows[place], float(cosines[place])) for place in best.tolist()]

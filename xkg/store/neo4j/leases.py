@@ -21,7 +21,7 @@ SECONDS = 120.0
 
 _ACQUIRE = (
     "MERGE (l:XkgLease {id: $id}) ON CREATE SET l.fence = 0, l.expires = 0, l.holder = '' "
-    "SET l.lock = $holder "  # locks the node before the node is read
+    "SET l.lock = $holder "  # locks the node before reading it
     "WITH l, l.expires <= timestamp() AS free "
     "SET l.fence = CASE WHEN free THEN l.fence + 1 ELSE l.fence END, "
     "l.holder = CASE WHEN free THEN $holder ELSE l.holder END, "

@@ -132,7 +132,7 @@ def unpack(data: bytes) -> Rest:
 
 
 def _merged(label: str, extras: dict[str, Any], stored: Properties) -> dict[str, Any]:
-    """Returns a node's fields from `extras`, or from the graph for fields that were changed in the graph."""
+    """Returns a node's fields from `extras`, or from the graph for fields changed there."""
     node = dict(extras)
     for name, several in _COLUMNS[label]:
         value = stored.get(name)

@@ -105,8 +105,8 @@ class _Turn:
         return True
 
     def cut(self) -> None:
-        """Frees the slot and closes the connection, which stops the thread that reads from this connection. The server
-        may still be running the query."""
+        """Frees the slot and closes the connection, which stops the thread that reads from it. The server may still be
+        running the query."""
         # A session may only be closed by its own thread. The asynchronous driver has a public method that does the same
         # (`AsyncSession.cancel`).
         if (connection := getattr(self.session, "_connection", None)) is not None:

@@ -184,7 +184,7 @@ class Neo4jStore:
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
         """Checks a statement with the guard and runs it. Raises `QueryRefusedError` if the statement is not allowed,
-        and `QueryFailedError` if the statement fails."""
+        and `QueryFailedError` if it fails."""
         from xkg.store.neo4j.queries import read
 
         with self.connection.explaining():

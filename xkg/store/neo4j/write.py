@@ -1,9 +1,9 @@
 """Writes papers to the graph in a transaction that may be retried.
 
 The transaction first increments the counter on `(:XkgMeta)`. The node's lock serialises all writers, so everything that
-the transaction reads afterwards remains valid until the commit. A paper's nodes are merged, so that edges from other
-papers to these nodes are kept. The paper's own edges are recreated. Nodes that no longer belong to the paper are
-removed, unless another paper shares them."""
+the transaction reads afterwards remains valid until the commit. A paper's nodes are merged, so that edges to them from
+other papers are kept. The paper's own edges are recreated. Nodes that no longer belong to the paper are removed, unless
+another paper shares them."""
 
 import hashlib
 import json
