@@ -174,8 +174,8 @@ def writing(folder: Path, wait: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[bool]:
-    """Context manager that holds an inter-process lock on a file; creates the file if it is missing. Yields False if
-    another process holds the lock and `wait` is not set. Raises `OSError`."""
+    """Context manager that holds an inter-process lock on a file; creates it if missing. Yields False if another
+    process holds the lock and `wait` is not set. Raises `OSError`."""
     with _lock_file(path) as descriptor:
         yield system.lock(descriptor, shared=shared, wait=wait)
 
@@ -196,8 +196,8 @@ def unheld(path: Path) -> Iterator[bool]:
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Locks an open file until all processes that inherited the file have closed it. Returns False if another process
-    holds the lock."""
+    """Locks an open file until all processes that inherited it have closed it. Returns False if another process holds
+    the lock."""
     return system.lock(descriptor, shared=shared, wait=False)
 
 

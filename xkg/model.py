@@ -350,7 +350,7 @@ class Repository(Node):
 
 class Symbol(Node):
     """A named part of a repository, with the id `<repository id>:<path>::<qualified name>` (no name for a module).
-    `fingerprint` is a sketch of the symbol's body (`build.fingerprint`), or '' if the body is too short or was not
+    `fingerprint` is a sketch of the symbol's body (`build.fingerprint`), or '' if it is too short or was not
     fingerprinted."""
 
     id: str

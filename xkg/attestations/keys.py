@@ -111,8 +111,8 @@ def own_public_line() -> str:
 
 
 def make_key(name: str) -> PublicKey:
-    """Creates the user's key, which only the user can read. Raises `InputError` if the user already has a key or if the
-    key cannot be written."""
+    """Creates the user's key, which only the user can read. Raises `InputError` if the user already has a key, or if
+    the new one cannot be written."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 

@@ -1,4 +1,4 @@
-"""Stores the keys whose attestations a user trusts in the user's configuration folder.
+"""Stores, in a user's configuration folder, the keys whose attestations the user trusts.
 
 Levels are computed from these keys on every read, so revoking a key takes effect immediately."""
 

@@ -38,7 +38,7 @@ class Home(Protocol):
     """The machine that started the work, as seen from another machine."""
 
     def call(self, service: str, method: str, *arguments: object) -> Any:
-        """Calls a method of one of `Work.services`, and re-raises the method's errors."""
+        """Calls a method of one of `Work.services`, and re-raises its errors."""
         ...
 
     def turn(self, place: str) -> AbstractContextManager[None]:

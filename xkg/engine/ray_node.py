@@ -130,8 +130,8 @@ class Process:
         return self._thread.submit(self._opened.open).result()
 
     def run(self, item: object, attempt: str) -> Iterator[Batch]:
-        """Yields the events for an item, followed by ("result", the item's result or a `Failure`). Events within a
-        quarter of a second are sent together, because each message takes about a millisecond on both sides."""
+        """Yields the events for an item, followed by ("result", its result or a `Failure`). Events within a quarter of
+        a second are sent together, because each message takes about a millisecond on both sides."""
         self._home.attempt = attempt
         self._thread.submit(lambda: self._events.put(("result", self._opened.do(item))))
         ended = False

@@ -91,8 +91,8 @@ class Node(Value):
 
 class Head(Value):
     """The head of a library. `version` increases with each replacement, and `entries` is the number of log entries.
-    `nodes` lists the log's full nodes, and `chunks` contains the entries after the full nodes. `expires` is the time
-    after which a signed head is no longer trusted."""
+    `nodes` lists the log's full nodes, and `chunks` contains the entries after them. `expires` is the time after which
+    a signed head is no longer trusted."""
 
     format: Literal["xkg-library-1"] = "xkg-library-1"
     version: int = Field(default=0, ge=0)

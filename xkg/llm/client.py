@@ -50,7 +50,7 @@ A = TypeVar("A", bound=AnswerType)
 
 class More(NamedTuple):
     """Data that the model asked to see before it answers. Asking for data is not a mistake, so the conversation
-    continues with the data."""
+    continues with it."""
 
     text: str
 
@@ -123,7 +123,7 @@ class LanguageModel:
 
     After an unusable answer, the client explains the mistake and asks again, up to twice in the same conversation. The
     last attempt is a new conversation with `expert_model`. Usable answers are cached by question (`xkg.llm.ledger`), so
-    no build pays twice for the same answer. `notify` receives each finished call, in the thread that made the call.
+    no build pays twice for the same answer. `notify` receives each finished call, in the thread that made it.
 
     The constructor raises `ModelUnavailableError` if a key is missing, `ConfigError` if settings contradict each other,
     and `StoreError` if answers cannot be stored. Safe to use from several threads."""

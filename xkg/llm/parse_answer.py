@@ -81,7 +81,7 @@ def _validated(value: Any, kind: type[A]) -> A:
 
 
 def objection(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> str | None:
-    """Returns a one-line description of how an answer violates a schema, or None if the answer is valid."""
+    """Returns a one-line description of how an answer violates a schema, or None if it is valid."""
     from jsonschema import Draft202012Validator
 
     faults = sorted(Draft202012Validator(schema).iter_errors(answer), key=lambda fault: list(map(str, fault.path)))

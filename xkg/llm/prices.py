@@ -33,9 +33,8 @@ class Prices:
         self._own = own
 
     def of(self, model: str) -> Price | None:
-        """Returns a model's price, or None if the price is unknown. A dated snapshot without its own price takes its
-        model's price. A gateway name (`openai/o4-mini`) without its own price takes the price of the model after the
-        slash."""
+        """Returns a model's price, or None if unknown. A dated snapshot without its own price takes its model's price.
+        A gateway name (`openai/o4-mini`) without its own price takes the price of the model after the slash."""
         for name in (model, model.rpartition("/")[2]):
             for candidate in (name, _SNAPSHOT.sub("", name)):
                 if candidate in self._own:

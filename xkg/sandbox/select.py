@@ -74,8 +74,8 @@ def warmed(runner: Runner) -> Iterator[Runner]:
 
 
 def preloaded_modules(job: Job) -> list[str]:
-    """Returns the modules worth importing before a job, from the packages that the job imports. Excludes modules that
-    the job configures with environment variables, because the variables would be set too late."""
+    """Returns the modules worth importing before a job, from the packages that it imports. Excludes modules that the
+    job configures with environment variables, because those would be set too late."""
     texts = [*job.files.values(), *job.arguments]
     imported = {name for text in texts for name in _IMPORTED.findall(text)}
     return [

@@ -279,8 +279,8 @@ class GraphStore(Protocol):
         self, first: int | None, second: int | None
     ) -> "Iterator[tuple[PaperBundle | None, PaperBundle | None]]":
         """Yields both states of each paper that differs between two generations, in id order. A state is None if the
-        paper is missing from that generation. `second` defaults to the current generation, and `first` to the
-        generation before `second`. Raises `StoreError` if a generation has been deleted."""
+        paper is missing from that generation. `second` defaults to the current generation, and `first` to the one
+        before it. Raises `StoreError` if a generation has been deleted."""
 
     def rebuild(self) -> tuple[int, list[str]]:
         """Rebuilds all derived data. Returns the new generation's number, and a list of one-line notes."""

@@ -1,5 +1,4 @@
-"""Finds the download that a failed run needed, from the addresses that the run tried to reach
-(`guest.network_record`)."""
+"""Finds the download that a failed run needed, from the addresses that it tried to reach (`guest.network_record`)."""
 
 import json
 import re

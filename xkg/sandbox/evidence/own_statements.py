@@ -1,7 +1,7 @@
-"""Finds a composed module's own statements by comparing the module with its components.
+"""Finds a composed module's own statements by comparing it with its components.
 
 Comments are ignored, because the module's author may have added them. A statement belongs to a component if the
-component contains an equal statement. Composition merges imports and renames definitions that occur in two components
+component contains an equal one. Composition merges imports and renames definitions that occur in two components
 (`f__part`), so module-level names are compared without the suffix after `__`."""
 
 import ast

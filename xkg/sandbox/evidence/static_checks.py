@@ -40,7 +40,7 @@ def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence
 
 
 def failure(outcome: Outcome, limits: Limits) -> str:
-    """Explains in one line why a run failed, based on the limit that the run hit or the last error that it printed."""
+    """Explains in one line why a run failed, based on the limit that it hit or the last error that it printed."""
     if outcome.ended == "timeout":
         return f"timeout: the run reached its limit of {limits.seconds:g} seconds"
     if outcome.ended == "memory":

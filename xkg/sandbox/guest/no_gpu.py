@@ -29,8 +29,8 @@ _DO_NOTHING = ("set_", "reset_", "init", "ipc_", "synchronize", "empty_", "range
 
 
 class AfterImport:
-    """Calls patch functions with a module once the module is imported. Errors are caught separately for each patch, so
-    a missing interface in one library version does not prevent the other patches."""
+    """Calls patch functions with a module once it is imported. Errors are caught separately for each patch, so a
+    missing interface in one library version does not prevent the other patches."""
 
     def __init__(self, changes: dict[str, tuple[Callable[[Any], None], ...]]) -> None:
         self._changes = changes

@@ -1,5 +1,4 @@
-"""Runs a command in a copy of the command's starting folder. Runs inside the sandbox and uses only the standard
-library.
+"""Runs a command in a copy of its starting folder. Runs inside the sandbox and uses only the standard library.
 
 The request is a JSON object on stdin. The command's output goes to this program's stdout. The report, a JSON object,
 goes to this program's stderr, to which no other process in the sandbox can write. `python` is the interpreter of a
@@ -225,8 +224,8 @@ def same(one: Path, other: Path) -> bool:
 
 
 class Whole:
-    """Pads a file with zeros if the file shrinks while being read, because the command's processes may still be writing
-    to it."""
+    """Pads a file with zeros if it shrinks while being read, because the command's processes may still be writing to
+    it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

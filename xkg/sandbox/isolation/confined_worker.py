@@ -248,7 +248,7 @@ def _end(process: "subprocess.Popen[bytes]", control: socket.socket, owner: int)
 
 
 class _Conversation:
-    """Exchanges messages with a call until the call ends or hits a limit."""
+    """Exchanges messages with a call until it ends or hits a limit."""
 
     def __init__(
         self,

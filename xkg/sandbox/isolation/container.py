@@ -247,7 +247,7 @@ def _refusal(output: str, image: str) -> str:
 
 def owner_in_container(keeper: int | None) -> int:
     """Returns the uid that may write to this user's folders in a container. Root's folders are transferred to `keeper`.
-    If an ordinary user starts podman, podman maps that user to root."""
+    If an ordinary user starts podman, it maps that user to root."""
     if is_root():
         return NOBODY if keeper is None else keeper
     return 0 if Path(engine()).name == "podman" or not hasattr(os, "getuid") else os.getuid()

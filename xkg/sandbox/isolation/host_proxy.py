@@ -332,8 +332,8 @@ def _public_address(host: str, port: int) -> str:
 
 
 def _connected(host: str, port: int, seconds: float = 15, *, public: bool = False) -> socket.socket:
-    """Connects to a host. If this machine uses a proxy, the connection goes through the proxy, and `public` is not
-    checked here."""
+    """Connects to a host. If this machine uses a proxy, the connection goes through it, and `public` is not checked
+    here."""
     proxy = _first("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
     exempt = {name.strip().lower() for name in _first("NO_PROXY", "no_proxy").split(",")}
     if not proxy.startswith("http://") or host in exempt | {"localhost", "127.0.0.1"}:

@@ -1,5 +1,4 @@
-"""Watches a running job: collects its output, and stops the job at its limits on time, memory, processes, disk and
-output.
+"""Watches a running job: collects its output, and stops it at its limits on time, memory, processes, disk and output.
 
 Memory usage is read from /proc as resident plus swapped pages, and summed over the job and all its descendants. This
 sum counts pages shared by forks more than once. If the sum exceeds the limit, proportional sizes (PSS) are used

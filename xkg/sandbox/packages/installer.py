@@ -193,8 +193,8 @@ def with_known_distributions(wanted: Sequence[Wanted], hints: Mapping[str, str],
 
 
 def known_names(uv: Uv) -> dict[str, list[str]]:
-    """Returns conda-forge's table, which maps import names to distributions. Returns an empty table if the registry
-    does not contain the table."""
+    """Returns conda-forge's table, which maps import names to distributions. Returns an empty table if the registry has
+    none."""
     requirement, path = _NAMES
     cached = Path(uv.cache, f"{requirement}.json")
     with contextlib.suppress(OSError, ValueError):
@@ -236,7 +236,7 @@ def unprovided_imports(
 
 
 def providers(wanted: Iterable[Wanted], wheels: Sequence[Wheel], inspected: Mapping[Wheel, Contents]) -> dict[str, str]:
-    """Returns the pin of the wheel that provides each import, preferably from the import's own distribution."""
+    """Returns the pin of the wheel that provides each import, preferably from its own distribution."""
     found: dict[str, str] = {}
     for want in wanted:
         having = [wheel for wheel in wheels if want.module in (inspected[wheel].modules or ())]

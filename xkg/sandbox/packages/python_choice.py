@@ -32,8 +32,8 @@ def allowed(versions: Iterable[str], specifier: SpecifierSet) -> list[str]:
 
 def wanted(specifier: SpecifierSet) -> str | None:
     """Returns the version to install for a specifier. If the specifier has an upper bound, this is the last version
-    before the bound. Otherwise, the first allowed version is used, because it has the most wheels. Returns None if no
-    version is allowed."""
+    before it. Otherwise, the first allowed version is used, because it has the most wheels. Returns None if no version
+    is allowed."""
     fitting = allowed(VERSIONS, specifier)
     return next(iter(fitting if VERSIONS[0] not in fitting else fitting[::-1]), None)
 

@@ -79,8 +79,7 @@ class Uv:
         return other
 
     def first_day(self, names: Iterable[str]) -> str:
-        """Returns the first day on which each of these packages had a version with a wheel, or '' if the day is
-        unknown."""
+        """Returns the first day on which each of these packages had a version with a wheel, or '' if unknown."""
         lines = list(names)
         try:
             first = self._packages(lines, ("--no-deps", "--resolution", "lowest-direct"))
@@ -181,8 +180,8 @@ class Uv:
         return offer
 
     def unpack(self, line: str, folder: Path) -> None:
-        """Unpacks a locked wheel into a folder, and checks the wheel's hash if the lock contains a hash. Raises
-        `Failed` if uv fails."""
+        """Unpacks a locked wheel into a folder, and checks its hash if the lock contains one. Raises `Failed` if uv
+        fails."""
         hashes = ("--require-hashes",) if "--hash" in line else ()
         python = ("--python-version", self._python) if self._python else ()
         self._run("install", "-r", "-", "--target", str(folder), "--no-deps", *python, *hashes, stdin=line)

@@ -104,8 +104,8 @@ def _contents(file: Path | io.BytesIO, download: int) -> Contents:
 
 
 def _end(url: str, most: int) -> tuple[bytes, int]:
-    """Returns the last bytes of a remote file, and the file's size. Raises `Failed` with the size if the server does
-    not support range requests."""
+    """Returns the last bytes of a remote file, and its size. Raises `Failed` with the size if the server does not
+    support range requests."""
     with get(url, f"bytes=-{most}") as answer:
         if answer.status != 206:
             raise Failed(answer.headers.get("Content-Length") or "0")

@@ -100,7 +100,7 @@ class PaperIndex:
         self._parts = {part: found[0] for part, found in parts.items() if len(found) == 1}
 
     def resolve(self, citation: _Citation) -> str | None:
-        """Returns the cited paper's id, or None if the paper is not in the graph."""
+        """Returns the cited paper's id, or None if it is not in the graph."""
         for known in citation.ids:
             if known in self._ids:
                 return self._ids[known].id

@@ -242,7 +242,7 @@ class VectorIndex:
         selector = None
         if rows is not None:
             selector = self._faiss.IDSelectorBatch(self._numpy.asarray(rows, dtype=self._numpy.int64))
-        # If there is a filter, the nearest lists may contain few or none of the rows that pass the filter.
+        # If there is a filter, the nearest lists may contain few or none of the rows that pass it.
         share = 1 if rows is None else len(self) // len(rows) + 1
         probes = min(self._info.probes * share, self._index.nlist)
         parameters = self._faiss.SearchParametersIVF(sel=selector, nprobe=probes)

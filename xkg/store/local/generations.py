@@ -34,9 +34,9 @@ class Built:
 class Generations:
     """Reads and publishes the generations in `folder`, which is created by the first write.
 
-    `check` is called before anything is read from a generation, and raises an error if the generation must not be used.
-    A writer waits up to `wait` seconds for another writer. `retained` earlier generations are kept. If `durable` is not
-    set, a power failure may damage files, which their hashes detect. Thread-safe, and safe to use in forked processes.
+    `check` is called before anything is read from a generation, and raises an error if it must not be used. A writer
+    waits up to `wait` seconds for another writer. `retained` earlier generations are kept. If `durable` is not set, a
+    power failure may damage files, which their hashes detect. Thread-safe, and safe to use in forked processes.
     Requires a file system with `flock`."""
 
     def __init__(

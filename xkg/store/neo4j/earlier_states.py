@@ -46,7 +46,7 @@ _BUNDLE = "MATCH (e:XkgEarlier {id: $id}) RETURN e.bundle AS bundle"
 
 class _Held(NamedTuple):
     """A paper's state from the commit `began` up to, but not including, `until`. For the current state, `until` is
-    None. For an earlier state, `id` is the id of the state's node."""
+    None. For an earlier state, `id` is the id of its node."""
 
     began: int
     until: int | None

@@ -96,7 +96,7 @@ def papers(connection: Connection) -> list[tuple[str, str]]:
 
 def read(connection: Connection, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
     """Yields the papers with these keys, in order. Missing papers are omitted. If a missing paper is `known` to exist,
-    waits briefly for the paper before omitting it. Raises `CorruptStoreError` if a paper is not a valid bundle."""
+    waits briefly before omitting it. Raises `CorruptStoreError` if a paper is not a valid bundle."""
     for start in range(0, len(keys), BATCH):
         part = keys[start : start + BATCH]
         settled = _settled(connection, part, known=known)

@@ -157,8 +157,8 @@ class _Rows:
             table, values = self._rows[row.table], [list(v) if isinstance(v, tuple) else v for v in row.values]
             if row.table in NODES:
                 node = dict(zip(NODES[row.table].replace("[]", "").split(), values, strict=True))
-                # If papers share a repository, the paper for which the repository is official takes precedence. If
-                # there is none, the first paper does.
+                # If papers share a repository, the paper for which it is official takes precedence. If there is none,
+                # the first paper does.
                 if node["id"] not in table or (row.table == "Repository" and node["is_official"]):
                     table[node["id"]] = node
             else:
@@ -198,7 +198,7 @@ def _write_statement() -> str:
             else ""
         )
         parts.append(f"UNWIND $all.{label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
-    # A cited work that has been built becomes a paper, and citations of the work become citations of the paper.
+    # A cited work that has been built becomes a paper, and citations of it become citations of the paper.
     work = f"UNWIND $all.Paper AS row {seek('w', 'CitedWork', 'row.id')}"
     parts += [
         f"{work} MATCH (a:Paper)-[:CITES]->(w) {seek('p', 'Paper', 'row.id')} CREATE (a)-[:CITES]->(p)",
