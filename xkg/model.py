@@ -22,8 +22,8 @@ LONGEST_NAME = 500
 KILLED_SHARE = 0.6
 """The fraction of mutants that a test must detect to prove `tested`."""
 FAITHFUL_SHARE = 0.7
-# Minimum share of all statements that need a counterpart. Without this minimum, every statement without a counterpart
-# could be attributed to the definition.
+# Minimum share of all statements that need a counterpart.
+# Without this minimum, every statement without a counterpart could be attributed to the definition.
 _LEAST_SHARE = 0.5
 
 

@@ -27,8 +27,7 @@ _NO_NODES_SECONDS = 60.0
 # A lost builder's lease expires within two minutes (`xkg.store.neo4j.leases`).
 _LEASE_SECONDS = 150.0
 _AUTOMATIC = "auto"
-# A process does not return memory after a large item, but starting a new process takes as long as building a small
-# paper.
+# A process keeps its memory after a large item, but starting a new one takes as long as building a small paper.
 _ITEMS_OF_A_PROCESS = 200
 
 

@@ -154,8 +154,7 @@ def add(
         )
         data, signer = trust.seal(head.model_dump_json().encode(), place.name, opened.signer)
         step("head")
-        # If the response to the first attempt was lost, the second attempt is rejected. The next round then finds the
-        # changes in the library.
+        # If the response to the first attempt was lost, the second is rejected, and the next round finds the changes.
         if not patiently(place, partial(place.replace, data, opened.token), clock):
             clock.sleep(random.uniform(0, 0.05))
         elif place.atomic:

@@ -15,8 +15,9 @@ from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.runner import Job, Limits, Runner
 
-# Lists the modules that take seconds to import, by package. None of these modules starts threads, which would rule out
-# forking. The second value is the prefix of environment variables that the package reads on import.
+# Lists the modules that take seconds to import, by package.
+# None of these modules starts threads, which would rule out forking.
+# The second value is the prefix of environment variables that the package reads on import.
 _PRELOADED = {
     "numpy": (("numpy",), None),
     "torch": (("torch", "torch._dynamo"), "TORCH"),

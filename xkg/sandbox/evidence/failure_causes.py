@@ -136,8 +136,7 @@ def missing_packages(output: str) -> list[str]:
 def _missing_module(message: str) -> Cause:
     match = re.search(r"No module named '([\w.]+)'(; '[\w.]+' is not a package)?", message)
     name = match[1] if match else ""
-    # The API was removed if the package is installed but lacks the module, or if the module was dropped from the
-    # standard library.
+    # The API was removed if the installed package or the standard library no longer has the module.
     removed = "." in name or name in _REMOVED_MODULES
     return Cause.REMOVED_API if removed else Cause.MISSING_PACKAGE
 

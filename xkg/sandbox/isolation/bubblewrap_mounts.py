@@ -31,8 +31,8 @@ Keeper = Literal["packages", "folders"]
 has a separate uid, because the kernel counts processes by uid and an installation starts hundreds of threads."""
 CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 0, 2, 6, 7, 21
 
-# A fixed hash seed and one thread per library make runs repeatable. A single thread also avoids slowing down other
-# runs.
+# A fixed hash seed and one thread per library make runs repeatable.
+# A single thread also avoids slowing down other runs.
 QUIET = {
     "PATH": "/usr/bin:/bin",
     "HOME": HOME,

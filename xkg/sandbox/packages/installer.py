@@ -26,8 +26,8 @@ from xkg.sandbox.packages.source_files import build_requirements, fetched
 from xkg.sandbox.packages.uv_pip import Uv, name_of
 from xkg.sandbox.packages.wheels import Contents, Failed, Unreachable, Wheel, contents, lacks, member
 
-# This wheel contains conda-forge's table of import names, which its bots generate from packages. The version is pinned
-# so that equal requests get equal answers.
+# This wheel contains conda-forge's table of import names, which its bots generate from packages.
+# The version is pinned so that equal requests get equal answers.
 _NAMES = ("conda-pypi==0.13.1", "conda_pypi/grayskull_pypi_mapping.json")
 _MAX_OTHERS = 100
 _SMALL = 4 << 20

@@ -35,8 +35,8 @@ _MOST_ANSWERED = 16 << 20
 # uv retries once, and waits this many seconds for data.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
-# These modules run in the sandbox. These modules form a package without `__init__`, so nothing else is imported from
-# xkg.
+# These modules run in the sandbox.
+# They form a package without `__init__`, so nothing else is imported from xkg.
 _SENT = (
     "guest/forward",
     *(f"packages/{name}" for name in "clashes installer source_files toml_text uv_pip wheels".split()),

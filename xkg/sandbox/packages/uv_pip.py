@@ -127,8 +127,8 @@ class Uv:
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, bounds, self._dated)
         if self._cpu and any(wheel.name == "torch" for wheel in wheels):
-            # Resolve the same versions again with the CPU index. A CPU build (2.9+cpu) sorts after the plain version
-            # and needs no CUDA packages.
+            # Resolve the same versions again with the CPU index.
+            # A CPU build (2.9+cpu) sorts after the plain version and needs no CUDA packages.
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, [wheel.pin for wheel in wheels], self._cpu)
         return wheels
@@ -150,8 +150,7 @@ class Uv:
         self, requirement_lines: Sequence[str], options: Sequence[str], *, wheels: bool = True
     ) -> list[dict[str, Any]]:
         stdin = "\n".join(requirement_lines)
-        # A pre-release is allowed only if a requirement specifies one, because older code may not be compatible with
-        # pre-releases.
+        # Allow pre-releases only if a requirement specifies one, because older code may not be compatible with them.
         if self._python and "--python-version" not in options:
             options = (*options, "--python-version", self._python)
         options = ("--format", "pylock.toml", "--prerelease", "explicit", *self._built, *options)

@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Wheels with numerical code unpack to about three times their size. This estimate is used if a server does not support
-# range requests.
+# Wheels with numerical code unpack to about three times their size.
+# This estimate is used if a server does not support range requests.
 _UNPACKED = 3.0
 _TAILS = (1 << 18, 16 << 20)
 """Numbers of bytes to read from the end of a wheel. The second is used if the file list is longer than the first."""

@@ -92,8 +92,8 @@ def answer(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
     limit."""
     from ladybug.prepared_statement import PreparedStatement
 
-    # Prepare the statement without its parameters. The engine then accepts only a single statement, and the client
-    # library does not insert parameters into the text.
+    # Prepare the statement without its parameters.
+    # The engine then accepts only a single statement, and the client does not insert parameters into the text.
     statement = PreparedStatement(connection, request["statement"])
     if not statement.is_success():
         return {"error": statement.get_error_message()}

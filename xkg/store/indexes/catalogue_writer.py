@@ -74,8 +74,7 @@ class CatalogueWriter:
             )
             if entry.code is not None:
                 code = entry.code
-                # The facts are stored separately from the body, which spans several pages, because filters read the
-                # facts for many techniques.
+                # Store facts outside the body, which spans several pages, because filters read many of them.
                 facts = _json([code.level, code.language, code.packages, *attested.get(code.id, ())])
                 values = (row, id_key(code.id), facts, _json(code.model_dump()))
                 self._db.execute("INSERT INTO code VALUES (?, ?, ?, ?)", values)

@@ -34,8 +34,8 @@ _BUNDLES = (
 )
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
-# Use the same query plan for all sizes, as in `write`. Use one record per kind, because the driver is slow with
-# thousands of small records.
+# Use the same query plan for all sizes, as in `write`.
+# Use one record per kind, because the driver is slow with thousands of small records.
 _PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     [
         f"UNWIND $all.{label} AS id {seek('n', label, 'id')} RETURN '{label}' AS kind, "

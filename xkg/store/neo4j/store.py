@@ -93,8 +93,7 @@ class Neo4jStore:
         def work(transaction: neo4j.ManagedTransaction, state: migrations.State) -> None:
             revised = []
             for paper_key, bundle in read.read_locked(transaction, keys).items():
-                # The transaction may be retried, but `change` may have side effects, so `change` is called only once
-                # per bundle.
+                # Call `change` only once per bundle: it may have side effects, and the transaction may be retried.
                 if paper_key not in changed or changed[paper_key][0] != bundle:
                     changed[paper_key] = (bundle, change(bundle))
                 bundles.validate(changed[paper_key][1])

@@ -31,8 +31,8 @@ _COUNT = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# `newest` is a single property, so that it is never partly visible. Readers use `newest` to check whether the newest
-# commit is fully visible.
+# `newest` is a single property, so it is never partly visible.
+# Readers use it to check whether the newest commit is fully visible.
 _STAMP = (
     "MATCH (m:XkgMeta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 )
@@ -157,8 +157,7 @@ class _Rows:
             table, values = self._rows[row.table], [list(v) if isinstance(v, tuple) else v for v in row.values]
             if row.table in NODES:
                 node = dict(zip(NODES[row.table].replace("[]", "").split(), values, strict=True))
-                # If papers share a repository, the paper for which it is official takes precedence. If there is none,
-                # the first paper does.
+                # If papers share a repository, use the paper for which it is official, or else the first paper.
                 if node["id"] not in table or (row.table == "Repository" and node["is_official"]):
                     table[node["id"]] = node
             else:
@@ -216,8 +215,8 @@ def _write_statement() -> str:
         "MERGE (t)-[:ABLATED_IN]->(a)"
     )
     parts += ["UNWIND $all.bundles AS row MERGE (b:XkgBundle {id: row.id}) SET b = row", _STAMP]
-    # Never recompute the plan, which would take a second. Nodes are looked up by id, so the plan does not depend on the
-    # size of the graph.
+    # Never recompute the plan, which would take a second.
+    # Nodes are looked up by id, so the plan does not depend on the size of the graph.
     return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)
 
 
