@@ -261,8 +261,8 @@ class OAuthSettings(_Section):
 
     `audience` is the required token audience, by default the server's address. `jwks` is the address of the issuer's
     keys, if the issuer's metadata does not include it. `types` lists the accepted values of the `typ` token header. Add
-    `JWT` if the issuer's access tokens have that type or no type, but only if no other kind of token from the issuer
-    has this audience and the `read` scope."""
+    `JWT` if the issuer's access tokens have that type or none, but only if no other kind of its tokens has this
+    audience and the `read` scope."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)

@@ -90,9 +90,9 @@ class Paper(Node):
     from an imported file that this schema does not cover (keys, values, orders), kept for export. `arxiv_version` is
     the version that was parsed, such as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield`
     are arXiv's primary category, or a model's choice, such as `cs` and `cs.LG`. `nothing_in` lists passages (by their
-    first words) and functions (`path::name`) that no technique covers and in which the model found no technique.
-    `packages` are requirement lines that were added to the repository's requirements. `cpu` means that the repository's
-    CUDA code ran on the CPU."""
+    first words) and functions (`path::name`) that no technique covers, and where the model found none. `packages` are
+    requirement lines that were added to the repository's requirements. `cpu` means that the repository's CUDA code ran
+    on the CPU."""
 
     id: str
     title: Name

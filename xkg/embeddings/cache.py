@@ -174,7 +174,7 @@ class CachedEmbedder:
         self._try("write", insert)
 
     def _drop_oldest(self, most: int) -> None:
-        """Deletes the texts that were stored first if there are more than `most`."""
+        """Deletes the oldest texts if more than `most` are stored."""
 
         def drop(connection: sqlite3.Connection) -> None:
             with transaction(connection):

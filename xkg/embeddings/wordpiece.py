@@ -126,7 +126,7 @@ class WordPiece:
             yield "".join(word), places
 
     def _looked_up(self, word: str) -> tuple[tuple[int, int], ...]:
-        """Returns the vocabulary index and length of each piece in a word. Each piece is the longest match from the
+        """Returns the vocabulary index and length of each piece in a word. Pieces are matched longest first, from the
         left."""
         found = self._longest_pieces(word) if len(word) <= self._longest else None
         pieces = tuple(found) if found is not None else ((self._unknown, len(word)),)

@@ -134,7 +134,7 @@ class Failure(NamedTuple):
 
 
 def failure(error: Exception, *, of_all: bool = False) -> Failure:
-    """Converts an error into a failure of the item or of the whole work."""
+    """Converts an error into a failure of one item or of all the work."""
     if not isinstance(error, XkgError):
         return Failure(f"a bug in xkg ({_where(error)})")
     lasting = isinstance(error, InputError) and not isinstance(error, UnreachableError)

@@ -10,7 +10,7 @@ from xkg.errors import XkgError
 
 
 class OverError(XkgError):
-    """Raised in an attempt that was abandoned."""
+    """Raised within an abandoned attempt."""
 
 
 _OVER = "this attempt was abandoned: another machine is running its item"

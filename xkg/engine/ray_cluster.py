@@ -220,8 +220,8 @@ class RayWorker(Generic[Item, Result]):
         return Failure("stopped")
 
     def _alone(self, since: float | None) -> float | None:
-        """Returns the time at which nodes stopped offering slots, or None if a node still offers a slot. Raises
-        `NoWorkerError` after one minute."""
+        """Returns when nodes stopped offering slots, or None if a node still offers one. Raises `NoWorkerError` after
+        one minute."""
         from xkg.engine.ray_node import SLOT
 
         if _ray().cluster_resources().get(SLOT, 0):

@@ -1,5 +1,5 @@
-"""Defines the endpoint interface, which is implemented for servers (`chat_completions`), programs (`program_endpoint`)
-and callers (`caller`)."""
+"""Defines the endpoint interface, which servers (`chat_completions`), programs (`program_endpoint`) and callers
+(`caller`) implement."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

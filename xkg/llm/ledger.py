@@ -69,7 +69,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class Question:
-    """The columns of a ledger row that are known before the answer."""
+    """The ledger columns that are known before the answer."""
 
     paper: str
     stage: str

@@ -119,7 +119,7 @@ class OpenQuestions:
             return db.execute(update, (answer, id, job)).rowcount == 1
 
     def last_visit(self, job: int) -> float:
-        """Returns the time at which a caller last fetched or answered a job's questions, or 0 if never."""
+        """Returns when a caller last fetched or answered a job's questions, or 0 if never."""
         with self._reading() as db:
             row = db.execute("SELECT at FROM visits WHERE job = ?", (job,)).fetchone()
         return float(row[0]) if row else 0.0

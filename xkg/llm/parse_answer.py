@@ -105,8 +105,8 @@ def complaint_of(error: ValidationError) -> UnusableError:
 
 @cache
 def answer_schema(kind: type[BaseModel]) -> dict[str, Any]:
-    """Returns the JSON schema of an answer for strict structured output, in which every object is closed and every
-    field is required."""
+    """Returns an answer's JSON schema for strict structured output: every object is closed and every field is
+    required."""
     schema = kind.model_json_schema()
     definitions = schema.get("$defs", {})
     strict: dict[str, Any] = _strict(schema, definitions)

@@ -53,7 +53,7 @@ class Prices:
         return cost / 1_000_000
 
     def require(self, models: Mapping[str, None] | set[str]) -> None:
-        """Raises `ConfigError` if a model has no price, because the cost of such a model cannot be limited."""
+        """Raises `ConfigError` if a model has no price, because its cost cannot be limited."""
         unknown = sorted(model for model in models if self.of(model) is None)
         if unknown:
             raise ConfigError(

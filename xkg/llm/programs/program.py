@@ -1,4 +1,4 @@
-"""Defines the interface for agent programs, with questions, start commands and answers."""
+"""Defines the interface for agent programs: questions, start commands and answers."""
 
 import json
 import tomllib
@@ -131,7 +131,7 @@ def login_file(variables: Mapping[str, str], name: str, folder: str) -> Path:
 
 
 def own_settings(names: Collection[str], *paths: Path) -> dict[str, Any]:
-    """Returns the user's settings with these names, from the first of these JSON or TOML files that can be read."""
+    """Returns the user's settings with these names, from the first of the JSON or TOML files that can be read."""
     for path in paths:
         try:
             text = path.read_text("utf-8")

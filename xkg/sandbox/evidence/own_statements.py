@@ -30,7 +30,7 @@ def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
 
 
 def component_calls(source: str, components: Iterable[str]) -> frozenset[int]:
-    """Returns the first lines of statements that only call a function or class from `components`, or a method of an
+    """Returns the first lines of statements that only call a function or class from `components`, or a method on an
     instance of such a class. Arguments must be names, attributes or constants. Returns an empty set if the module does
     not parse."""
     theirs = {name for component in components for name in _defined(component)}

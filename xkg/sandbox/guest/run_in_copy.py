@@ -1,7 +1,7 @@
 """Runs a command in a copy of its starting folder. Runs inside the sandbox and uses only the standard library.
 
 The request is a JSON object on stdin. The command's output goes to this program's stdout. The report, a JSON object,
-goes to this program's stderr, to which no other process in the sandbox can write. `python` is the interpreter of a
+goes to this program's stderr, which no other process in the sandbox can write to. `python` is the interpreter of a
 virtual environment with the package folder on its module path. If there are `traced` files or `awaited` lines, every
 Python process starts with the program `tracer` (`guest.line_trace`). All processes map one file of counters, so the
 counts from killed processes are kept too. If two processes run the same line at the same moment, only one run may be

@@ -27,7 +27,7 @@ NOBODY = 65534
 _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
 Keeper = Literal["packages", "folders"]
-"""The owner of persistent files: the installer, or a program such as git in a folder lent to the program. Each owner
+"""The owner of persistent files: the installer, or a program, such as git, in a folder lent to it. Each owner
 has a separate uid, because the kernel counts processes by uid and an installation starts hundreds of threads."""
 CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 0, 2, 6, 7, 21
 

@@ -33,7 +33,7 @@ _SILENT = 120.0
 """Connections are closed after this many seconds without data from either end."""
 _TRIED_SECONDS = 3.0
 _PUBLIC = "https://pypi.org/simple"
-# This is the public index's file host, to which most mirrors also link.
+# The public index's file host, which most mirrors also link to.
 _PUBLIC_FILES = ("files.pythonhosted.org", 443)
 
 

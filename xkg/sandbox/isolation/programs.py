@@ -166,7 +166,7 @@ def _content(file: BinaryIO, program: Program) -> tuple[bytes, int]:
 
 
 def lend(folder: Path) -> None:
-    """Transfers a folder and its content to the uid under which programs run if root starts them."""
+    """Transfers a folder and its contents to the uid that root's programs run under."""
     if is_root() and wall() is not None and holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
         fill(folder, {}, unused_uid(keeper="folders"))
 

@@ -1,5 +1,5 @@
-"""Lists package versions that do not work together although their metadata allows them. Runs inside the sandbox and
-uses only the standard library."""
+"""Lists package versions that do not work together, although their metadata allows the combination. Runs inside the
+sandbox and uses only the standard library."""
 
 import re
 from collections.abc import Mapping

@@ -55,7 +55,7 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
 _INSTALLING = ".lock"
 _MOST_ROUNDS = 8
-"""Maximum number of rounds of source builds. TensorFlow 1.15 needs five rounds, because uv reports packages without a
+"""Maximum number of source build rounds. TensorFlow 1.15 needs five rounds, because uv reports packages without a
 wheel one at a time."""
 _MOST_VERSIONS = 2
 """Maximum number of versions to build per package. If no compatible version has a wheel, uv reports one version after

@@ -1,4 +1,4 @@
-"""Defines data types for the wheels in a resolved set and for the installation progress."""
+"""Defines data types for a resolved set's wheels and for installation progress."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -48,7 +48,7 @@ class Wheel(NamedTuple):
 
 class Contents(NamedTuple):
     """A wheel's contents. `size` is the unpacked size and `download` the file size, in bytes. `modules` are the wheel's
-    top-level names, or None if the names could not be read."""
+    top-level names, or None if they could not be read."""
 
     size: int
     modules: frozenset[str] | None

@@ -44,8 +44,8 @@ SLACK = 0.01
 
 
 class VectorsInfo(Value):
-    """Describes how an index was built. `recall` is the recall@10 for the index's own vectors if `probes` lists are
-    searched, compared with an exact search. `holes` lists the rows removed from an exact index."""
+    """How an index was built. `recall` is the recall@10 for the index's own vectors if `probes` lists are searched,
+    compared with an exact search. `holes` lists the rows removed from an exact index."""
 
     kind: Literal["exact", "ivf-fp16"]
     probes: int = 0
