@@ -202,7 +202,7 @@ class GraphChanges:
             )
 
     def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
-        """Publishes graph files (JSON in the peer format, or bundles) and folders of graph files in one step. Levels in
+        """Publishes graph files (JSON in the peer format, or bundles) and folders of them in one step. Levels in
         bundles become claims. Set `own` to keep the levels of bundles that you exported yourself. The result's
         `problems` lists skipped files, with reasons. Raises `InputError` if a location contains no graph files."""
         from xkg.commands.graph.contents import import_graphs

@@ -120,7 +120,7 @@ def contents(
 
 def put_vectors(found: Iterable[Contents], embedder: CachedEmbedder) -> None:
     """Stores vectors from this embedder's model in one transaction, for texts that have not been embedded here yet.
-    Skips vectors from other models and vectors that do not have unit length."""
+    Skips vectors from other models and those without unit length."""
     import numpy as np
 
     usable = (

@@ -210,7 +210,7 @@ class LanguageModel:
         *,
         check: Callable[[A], str | More | None] = accept,
     ) -> A | None:
-        """Returns the stored first answer to this question if that answer is usable. No request is sent, and nothing is
+        """Returns the stored first answer to this question if it is usable. No request is sent, and nothing is
         recorded."""
         self._require_open()
         system, user = prompt.render(inputs)

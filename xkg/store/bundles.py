@@ -33,7 +33,7 @@ class BundleFile(Value):
 
 def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleFile:
     """Stores a bundle in `folder`, which must exist. Unless `durable` is set, a power failure may damage the file.
-    Copies need not be durable, because the hash reveals the damage. Raises `OSError` if the file cannot be written."""
+    Copies need not be durable, because the hash reveals any damage. Raises `OSError` if the file cannot be written."""
     data = serialise(bundle)
     sha256 = stated_sha256(data)
     path = folder / _name(bundle.paper.id, sha256)

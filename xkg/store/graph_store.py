@@ -126,7 +126,7 @@ class Coverage(NamedTuple):
 
 class Background(NamedTuple):
     """The distribution of cosines between a vector and all techniques in a graph, which shows the cosine to expect for
-    an unrelated technique. `techniques` is the number of techniques. All values are 0 if there are no vectors."""
+    an unrelated technique. All values are 0 if there are no vectors."""
 
     mean: float
     deviation: float
@@ -196,8 +196,8 @@ class Snapshot(Protocol):
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
         """Returns the total weight of the query's words in each of these techniques, and in the whole query. A word's
-        weight is the square root of its inverse document frequency. Weights are scaled so that a word that does not
-        occur in the graph has weight 1."""
+        weight is the square root of its inverse document frequency. Weights are scaled so that a word not in the graph
+        has weight 1."""
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Returns the late-interaction score (-1 to 1) between a query and each of these techniques. Techniques without

@@ -61,9 +61,9 @@ class Program:
     """A command to run in `folder`. The command may read `folder` and `reads`, and may read and write `writes` and the
     device nodes in `devices`. `hosts` lists the hosts that the command can reach through an HTTP proxy (with `public`
     as in `registry_socket`), and `max_bytes` limits the traffic. `ends` is the number of bytes to return from the start
-    and from the end of the output, or None to return the whole output. The file `output` receives the whole output.
-    `other` is an additional interpreter that the command may start. An untrusted command has only the access that file
-    modes grant."""
+    and from the end of the output, or None for all of it. The file `output` receives the whole output. `other` is an
+    additional interpreter that the command may start. An untrusted command has only the access that file modes
+    grant."""
 
     command: tuple[str, ...]
     folder: Path

@@ -230,7 +230,7 @@ def unprovided_imports(
                 reasons[want] = f"the package {want.distribution} does not provide it"
         elif want.guessed and want.names and wheel and lacks(wheel, want.module, want.names):
             reasons[want] = (
-                f"the registry's {wheel.name} is another project: it has no {' and no '.join(want.names[:3])}"
+                f"the registry's {wheel.name} is a different project: it has no {' and no '.join(want.names[:3])}"
             )
     return reasons
 
@@ -292,7 +292,7 @@ def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
 
 
 def _later(want: Wanted, uv: Uv) -> list[Wanted]:
-    """Returns `want` with the next version after the required version that has a wheel, if there is one."""
+    """Returns `want` at the next version that has a wheel after the required one, if any."""
     name, _, version = want.hint.partition("==")
     if not (pin := re.fullmatch(r"(\d[\w.]{0,60}?)(\.\*)?", version)):
         return []

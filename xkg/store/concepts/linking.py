@@ -1,7 +1,7 @@
 """Finds techniques in different papers that are the same concept, for `SAME_CONCEPT` edges.
 
-The links between two papers depend only on them and on decisions about their techniques. The order in which papers are
-added therefore does not matter, and removing a paper removes only its own links.
+The links between two papers depend only on them and on decisions about their techniques. Papers can therefore be added
+in any order, and removing a paper removes only its own links.
 
 Conclusive names decide on their own. Vectors alone are not sufficient. With all-MiniLM-L6-v2, descriptions of the same
 concept by two authors have a cosine of 0.44 to 0.77. However, a concept and its variant have a cosine of 0.48 to 0.89.

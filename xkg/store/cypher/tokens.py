@@ -51,7 +51,7 @@ def mark_at(tokens: Sequence[Token], i: int) -> str:
 
 
 def tokenize(statement: str) -> list[Token]:
-    """Returns a statement's tokens, without spaces and comments. Raises `QueryRefusedError` for text that is invalid or
+    """Returns a statement's tokens, without spaces or comments. Raises `QueryRefusedError` for text that is invalid or
     that the engines might split differently."""
     if len(statement) > LONGEST_STATEMENT:
         raise QueryRefusedError(
