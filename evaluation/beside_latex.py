@@ -28,8 +28,8 @@ from xkg.errors import XkgError
 from xkg.model import Reference
 
 _SHORTEST = 5  # minimum words in a sentence or caption that is compared
-# Matches citations and references, which each format prints differently. Bracketed citations come first, since they may
-# contain citations in other formats.
+# Matches citations and references, which each format prints differently.
+# Bracketed citations come first, since they may contain citations in other formats.
 _NAME = r"[^\W\d_][\w'’-]{1,30}"
 _CITED_BY = rf"(?:{_NAME}\s(?:(?:and|&)\s{_NAME}|et\sal\.,?)\s|[^\W\d_a-z][\w'’-]{{1,30}}\s)?"
 _BRACKETED = re.compile(rf"{_CITED_BY}(?:\[[\d,;\s–-]{{1,60}}\]|\[[^\]\s]{{3,80}}(?:,\s?[^\]\s]{{3,80}})*\])")
@@ -49,12 +49,12 @@ _ADDRESS = re.compile(r"(?:https?:|www\.)")
 
 
 class NotConvertedError(Exception):
-    """Raised if the source could not be converted to a paper in the other format."""
+    """Raised if the source could not be converted to the other format."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A share of items: `found` out of `of` items were found."""
+    """A share: `found` out of `of` items were found."""
 
     found: int
     of: int

@@ -2,8 +2,8 @@ r"""Compares a paper parsed from HTML with the same paper parsed from its LaTeX 
 FOLDER…`.
 
 Each folder contains one paper's source. LaTeXML (Debian's `latexml`), which arXiv and ar5iv use, converts the source in
-a temporary folder. LaTeXML reads the source's .bbl, so a paper without a .bbl has no references to compare. The
-comparison covers the items of `evaluation.beside_latex`."""
+a temporary folder. LaTeXML reads the source's .bbl, so a paper without one has no references to compare. The comparison
+covers the items of `evaluation.beside_latex`."""
 
 import shutil
 import subprocess

@@ -162,7 +162,7 @@ def bm25(labelled: Labelled, searched: Searched) -> Answer:
 def measure(
     labelled: Sequence[Labelled], searched: Searched, embedder: Embedder, together: bool
 ) -> list[tuple[Labelled, Answer]]:
-    """Yields each technique for one repository, with the places found for the technique. Raises `EmbeddingError`."""
+    """Yields each technique for one repository, with the places found for it. Raises `EmbeddingError`."""
     batches = [labelled] if together else [[one] for one in labelled]
     answers = []
     for batch in batches:
@@ -217,7 +217,7 @@ def main(gold: Sequence[Path], *, mirrors: Path | None = None, together: bool = 
 
 
 def open_codebase(name: str, mirrors: Path | None) -> Codebase:
-    """Opens a repository (URL@commit). If `mirrors` is given, reads the repository from this folder, which contains
+    """Opens a repository (URL@commit). If `mirrors` is given, reads the repository from that folder, which contains
     repositories as OWNER+NAME/repo. Raises `XkgError`."""
     source = name
     if mirrors is not None:

@@ -41,8 +41,7 @@ _WAIT_SECONDS = 180
 
 
 class Arm(NamedTuple):
-    """Contains the seconds until two papers were built, and the papers per hour from then until all papers are
-    published."""
+    """The seconds until two papers were built, and the papers per hour from then until all papers are published."""
 
     start: float
     hourly: float

@@ -7,12 +7,12 @@ Without --kg, the shared graphs are imported into a temporary graph. `--failures
 or that should not have been found.
 
 A query specifies its gold techniques by paper title and path of names. `groups` lists the groups to find. Any technique
-in a group satisfies the group. A query from `evaluation/gold/search` contains groups of ids. Recall@k is the share of
-groups found in the first k rows, and MRR is the reciprocal rank of the first gold row. nDCG@10 counts each group at its
-first match. A row counts for its own technique. "With relatives" means that a row also counts for the techniques listed
-inside the row. "As an agent sees it" is a server's default answer over stdio, with all techniques that the answer
-mentions. The last line is for `find_implementations` on the tasks, where all rows count. If nothing is returned, a
-negative query is right, and any other query is lost."""
+in a group satisfies it. A query from `evaluation/gold/search` contains groups of ids. Recall@k is the share of groups
+found in the first k rows, and MRR is the reciprocal rank of the first gold row. nDCG@10 counts each group at its first
+match. A row counts for its own technique. "With relatives" means that a row also counts for the techniques listed
+inside it. "As an agent sees it" is a server's default answer over stdio, with all techniques that the answer mentions.
+The last line is for `find_implementations` on the tasks, where all rows count. If nothing is returned, a negative query
+is right, and any other query is lost."""
 
 import math
 import os
@@ -103,8 +103,7 @@ def ask_server(kg: Path, tool: str, queries: Sequence[str]) -> list[dict[str, An
 
 
 def seen_rows(snapshot: Snapshot, answer: dict[str, Any]) -> list[list[str]]:
-    """Returns one list for each row in an answer, with the full ids of the row's techniques. The row's own id comes
-    first."""
+    """Returns one list for each row in an answer, with the full ids of its techniques. The row's own id comes first."""
     found = [row for part in answer.get("parts", [answer]) for row in part["rows"]]
     return [[technique_id(snapshot, node["id"]) for node in (row, *row.get("relatives", ()))] for row in found]
 

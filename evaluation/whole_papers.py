@@ -1,4 +1,4 @@
-"""Measures how much of a LaTeX paper's source is in the passages from which prompts are built: `python -m
+"""Measures how much of a LaTeX paper's source is in the passages that prompts are built from: `python -m
 evaluation.whole_papers FILE…`.
 
 This module splits the source by simple patterns, independently of the parser. It looks for equations, formulas in the
@@ -82,7 +82,7 @@ KINDS = ("equations", "formulas", "lines", "rows", "sentences")
 
 
 def bare(text: str, document: Document) -> str:
-    """Reduces text to its letters and digits, with macros expanded and without commands, references and citations."""
+    """Reduces text to its letters and digits, with macros expanded and without commands, references or citations."""
     text = re.sub(r"\\includegraphics\*?\s*(?:\[[^\[\]]*\])?\s*\{[^{}]*\}", " ", text)
     text = expand(text, document.macros, document.macro_defaults)
     text = re.sub(r"\\(?:text|mbox|textrm|mathrm)\s*\{([^{}$]*)\$([^$]*)\$", r"\1\2", text)
@@ -95,7 +95,7 @@ def bare(text: str, document: Document) -> str:
 
 
 def body_of(document: Document) -> str:
-    """Returns the part of the source to compare, without preamble, authors, pictures and bibliography."""
+    """Returns the part of the source to compare, without preamble, authors, pictures or bibliography."""
     text = document.text
     start = text.find("\\begin{document}")
     text = text[start + len("\\begin{document}") if start >= 0 else 0 :]

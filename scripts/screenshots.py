@@ -1,5 +1,5 @@
 """Takes the screenshots for docs/howto/explore.md with Chromium: `make screenshots`. The graph contains the example,
-built with recorded answers of a model, and made-up papers. Each screenshot is smaller than 200 KB."""
+built with a model's recorded answers, and made-up papers. Each screenshot is smaller than 200 KB."""
 
 import io
 import os
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def _build(kg: Path) -> None:
-    """Builds the example with recorded answers of a model."""
+    """Builds the example with a model's recorded answers."""
     with ScriptedEndpoint(replay(ROOT / "tests/data/recordings/svgd.json")) as endpoint:
         environment = {**os.environ, "OPENAI_BASE_URL": endpoint.url, "OPENAI_API_KEY": "recorded"}
         example = ROOT / "examples/svgd"

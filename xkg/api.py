@@ -83,8 +83,8 @@ class KnowledgeGraph(GraphChanges):
     what to do. `UnknownIdError` lists the nearest ids, and `StoreError` means that the graph is empty, unreadable or
     closed.
 
-    Slow methods accept `progress`, a function that is called with each event, from any thread. `str(event)` is a single
-    line, so `progress=print` works.
+    Slow methods accept `progress`, a function that is called for each event, possibly from another thread. `str(event)`
+    is a single line, so `progress=print` works.
     """
 
     def __init__(self, settings: "Settings") -> None:
@@ -124,9 +124,9 @@ class KnowledgeGraph(GraphChanges):
         )
 
     def paper(self, paper: str, *, include_code: bool = False) -> "PaperAnswer":
-        """Looks up a paper by id or title. Returns the paper's abstract, techniques in preorder with the levels of
-        their code, hidden techniques with reasons, findings, resources and references. `include_code` adds the code for
-        all techniques."""
+        """Looks up a paper by id or title. Returns the paper's abstract, techniques (in preorder, with code levels),
+        hidden techniques (with reasons), findings, resources and references. `include_code` adds the code for all
+        techniques."""
         return self._service.paper(paper, include_code=include_code, full=True)
 
     def technique(self, technique: str) -> "TechniqueAnswer":
@@ -196,14 +196,14 @@ class KnowledgeGraph(GraphChanges):
         """Renders a paper as Markdown for a prompt, in at most `budget_tokens` tokens of four characters each.
         `str(answer)` is the Markdown.
 
-        `view` is "planning" (components with their definitions and dependencies, and whether they have code) or
-        "implementation" (each technique with its full code, in build order, up to the budget).
+        `view` is "planning" (components with their definitions, dependencies and code availability) or "implementation"
+        (each technique with its full code, in build order, up to the budget).
 
-        For studies, `include` selects kinds of nodes (`xkg.serve.context.context.KINDS`; None: all). `code` is "raw"
-        (source lines from the repository), "rewritten" (code nodes at any level) or "verified" (code nodes at level
-        `executed` or above). Raw lines are read from the build's files, or from a clone at `repository`; the last line
-        of the Markdown explains why any lines are missing. Raises `InputError` if the budget is too small, or if the
-        clone does not contain the paper's commit.
+        For studies, `include` selects the kinds of nodes to render (`xkg.serve.context.context.KINDS`; None: all).
+        `code` is "raw" (source lines from the repository), "rewritten" (code nodes at any level) or "verified" (code
+        nodes at level `executed` or above). Raw lines are read from the build's files, or from a clone at `repository`;
+        the last line of the Markdown explains why any lines are missing. Raises `InputError` if the budget is too
+        small, or if the clone does not contain the paper's commit.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:

@@ -113,8 +113,8 @@ class GraphChanges:
     def plan_build(
         self, paper: Folder, repository: Folder | None = None, *, paper_id: str | None = None
     ) -> "BuildPlan":
-        """Estimates how many questions `build` would ask a language model, and the cost, without asking any questions.
-        Raises the same errors as `build`, and `ConfigError` if no model is configured."""
+        """Estimates how many questions `build` would ask a language model, and their cost, without asking any. Raises
+        the same errors as `build`, and `ConfigError` if no model is configured."""
         from xkg.commands.build import plan
 
         return plan(self._settings, *_inputs(paper, repository), paper_id=paper_id)
@@ -161,7 +161,7 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "CuratedSet":
-        """Finds at most `most` papers with repositories that are worth building alongside a target paper, with reasons.
+        """Finds up to `most` papers, with repositories, that are worth building alongside a target paper, and says why.
         To build these papers, pass the result's `pairs()` to `build_papers`. Queries arXiv, OpenAlex and GitHub. Raises
         `InputError` if the target cannot be read, and `ConfigError` if the `curation` extra is not installed."""
         from xkg.commands.curate import curate
@@ -185,8 +185,8 @@ class GraphChanges:
         **where: "Unpack[EngineFields]",
     ) -> "UpdateResult":
         """Rebuilds each of the given papers (default: all) that has a new arXiv version or new commits, and returns the
-        changes. If `check` is set, reports new versions and commits, but rebuilds nothing. `progress` receives
-        `PaperEvent`s. Raises `UnknownIdError`."""
+        changes. If `check` is set, only reports new versions and commits. `progress` receives `PaperEvent`s. Raises
+        `UnknownIdError`."""
         from xkg.commands.engines import engine_of
         from xkg.commands.update import update
 
@@ -202,9 +202,9 @@ class GraphChanges:
             )
 
     def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
-        """Publishes graph files (JSON in the peer format, or bundles) and folders of graph files in one step. Levels in
-        bundles become claims. Set `own` to keep the levels if the bundles are your own exports. The result's `problems`
-        lists skipped files, with reasons. Raises `InputError` if a location contains no graph files."""
+        """Publishes graph files (JSON in the peer format, or bundles) and folders of them in one step. Levels in
+        bundles become claims. Set `own` to keep the levels of bundles that you exported yourself. The result's
+        `problems` lists skipped files, with reasons. Raises `InputError` if a location contains no graph files."""
         from xkg.commands.graph.contents import import_graphs
 
         shown = progress or ignore
@@ -268,11 +268,11 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "PulledPapers":
-        """Pulls new papers from the library at `place`. `papers` restricts the pull to these papers. `topic` restricts
-        it to papers whose title or technique names contain every word of the topic, and `level` to papers whose code
-        has at least this claimed level. If `verify` is set, first runs that many of the new code nodes, and pulls
-        nothing if any code node fails. In the result, `problems` lists papers that were not pulled, and `kept` lists
-        papers whose existing version remains in the graph. Raises `UnknownIdError`, `InputError` and
+        """Pulls new papers from the library at `place`. `papers` restricts the pull to the given papers. `topic`
+        restricts it to papers whose title or technique names contain every word of the topic, and `level` to papers
+        whose code has at least this claimed level. If `verify` is set, first runs that many of the new code nodes, and
+        pulls nothing if any of them fails. In the result, `problems` lists papers that were not pulled, and `kept`
+        lists papers whose existing version remains in the graph. Raises `UnknownIdError`, `InputError` and
         `UnreachableError`.
 
         >>> import xkg
@@ -312,9 +312,9 @@ class GraphChanges:
         progress: Progressed | None = None,
     ) -> "VerifyResult":
         """Reruns the code and tests for the given papers (default: all), `jobs` at a time, and updates the levels. If
-        `stale` is given, only code whose last run is older than `stale` is rerun. `attest` signs the levels with `key`,
-        which is a private key, or a public key whose private key is in ssh-agent. The default is your own key (`xkg
-        key`). Raises `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
+        `stale` is given, only code whose last run is older than `stale` is rerun. `attest` signs the levels with `key`:
+        a private key, or a public key whose private key is in ssh-agent. The default is your own key (`xkg key`).
+        Raises `SandboxUnavailableError`, `UnknownIdError`, and `InputError` if there is no key."""
         from xkg.commands.verify import verify
 
         require_list("papers", papers)
@@ -351,8 +351,8 @@ class GraphChanges:
         return link(self._settings)
 
     def costs(self, papers: Sequence[str] = (), *, by: "Literal['paper', 'stage', 'model']" = "paper") -> "Costs":
-        """Reports the costs of language models in all builds of this graph. There is a row with calls, tokens, seconds
-        and dollars for each paper, stage or model. Raises `UnknownIdError` if a paper has no calls."""
+        """Reports language model costs for all builds in this graph. Each row gives the calls, tokens, seconds and
+        dollars for one paper, stage or model. Raises `UnknownIdError` if a paper has no calls."""
         from xkg.commands.graph.open import ids_where_known
         from xkg.llm.costs import costs
 
@@ -432,9 +432,9 @@ class GraphChanges:
         return job_answer(self._jobs, row)
 
     def start_curation(self, paper: str, *, llm: "BuildModel | None" = None) -> "JobAnswer":
-        """In a separate process, starts a search for papers with code that are worth building alongside a paper (a
-        file, or an arXiv id or address). Returns the job immediately. Accepts the same values for `llm`, and raises the
-        same errors, as `start_build`. With `llm="caller"`, one question asks for a web search."""
+        """Starts a search, in a separate process, for papers with code to build alongside a paper (a file, or an arXiv
+        id or address). Returns the job immediately. Accepts the same `llm` values and raises the same errors as
+        `start_build`. With `llm="caller"`, one question asks for a web search."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
 
@@ -454,16 +454,16 @@ class GraphChanges:
         self, job: int, k: int = 4, *, known: Collection[str] = (), wait_seconds: float = 20
     ) -> "QuestionsAnswer":
         """Returns at most `k` open questions from a job, each with the JSON schema of its answer; waits up to
-        `wait_seconds` for a question. `known` lists the marks of data that you still have, so that this data is not
-        sent again. Raises `UnknownIdError`, and `InputError` if the server's model answers the job's questions."""
+        `wait_seconds` for a question. `known` lists the marks of data that you still have, which is then not sent
+        again. Raises `UnknownIdError`, and `InputError` if the server's model answers the job's questions."""
         from xkg.serve.jobs.authority import OPERATOR
         from xkg.serve.jobs.open_questions import offered
 
         return offered(self._jobs, job, OPERATOR, number(k), known, wait_seconds)
 
     def answer(self, job: int, question: str, answer: Mapping[str, Any]) -> "TakenAnswer":
-        """Answers a question from a job. Raises `InputError` if the answer does not match the question's schema or the
-        question is already answered, and `UnknownIdError`."""
+        """Answers a question from a job. Raises `UnknownIdError`, and `InputError` if the answer does not match the
+        question's schema or the question has already been answered."""
         from xkg.serve.jobs.authority import OPERATOR
         from xkg.serve.jobs.open_questions import taken
 

@@ -1,7 +1,7 @@
 """Reads blacklists of repositories and papers that must not appear in a graph or an answer.
 
-Each line contains one entry, which is the address of a repository, an arXiv id, a DOI, or a title. `#` starts a
-comment. For example, an agent benchmark blacklists the repository of the paper that the agent must replicate."""
+Each line is a repository address, an arXiv id, a DOI or a title. `#` starts a comment. For example, an agent benchmark
+blacklists the repository of the paper that the agent must replicate."""
 
 import re
 from functools import cached_property
@@ -48,7 +48,7 @@ class Blacklist(Value):
         return next((f"the blacklist contains {name}" for name in listed if name is not None), None)
 
     def paper(self, arxiv_id: str | None = None, doi: str | None = None, title: str = "") -> str | None:
-        """Returns the reason why the blacklist excludes this paper, or None if the paper is allowed."""
+        """Returns the reason why the blacklist excludes this paper, or None if it is allowed."""
         for known in (known_arxiv_id(spec) for spec in (arxiv_id, doi) if spec):
             if known is not None and known.number in self.arxiv_ids:
                 return f"the blacklist contains arXiv:{known.number}"

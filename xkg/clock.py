@@ -1,4 +1,4 @@
-"""Provides a clock for pauses and time limits. Tests use a fake clock that never waits."""
+"""A clock for pauses and time limits. Tests use a fake clock that never waits."""
 
 import asyncio
 import time

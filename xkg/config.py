@@ -39,7 +39,7 @@ NEO4J_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 
 
 class _Section(BaseModel):
-    # The value may be a misplaced secret, so an error only contains the setting's name, never its value.
+    # The value may be a misplaced secret, so errors name the setting but never show its value.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
@@ -128,11 +128,11 @@ class EnvironmentSettings(_Section):
     disk. If `max_mb` is 0, nothing is installed. `total_mb` limits the total size of all environments. The least
     recently used environments are removed first, but never an environment in use. By default, all environments together
     may use half of the free disk space, and each environment may use at most 12,000 MB. `cpu_index` is the index for
-    PyTorch builds without CUDA. Builds without CUDA are installed if this machine has no NVIDIA GPU and the index can
-    be reached. `auto` selects PyTorch's own index, unless pip or uv is configured for a registry other than PyPI.
-    `none` always selects the registry's builds. `python_downloads` lets uv download a Python version that a repository
-    needs. `packages` are requirement lines (`h5py>=3`) for packages to install in addition to the packages that the
-    code imports. If `cpu` is set, CUDA code runs on the CPU."""
+    PyTorch builds without CUDA. CPU-only builds are installed if this machine has no NVIDIA GPU and the index can be
+    reached. `auto` selects PyTorch's own index, unless pip or uv is configured for a registry other than PyPI. `none`
+    always selects the registry's builds. `python_downloads` lets uv download a Python version that a repository needs.
+    `packages` are requirement lines (`h5py>=3`) for packages to install besides those that the code imports. If `cpu`
+    is set, CUDA code runs on the CPU."""
 
     folder: Path | None = None
     cpu_index: Literal["auto", "none"] | Url = "auto"
@@ -169,10 +169,10 @@ class LlmSettings(_Section):
 
     `model` is any model at an OpenAI-compatible endpoint, or a program on this machine: `claude-code`, `codex`,
     `gemini` or `opencode`, each optionally with `:MODEL`. `command:…` runs any other program, but is not allowed in a
-    settings file. `caller` means that the agent that requests a job answers the questions, and `none` means static
-    analysis only.
+    settings file. With `caller`, the agent that requests a job answers its questions; `none` means static analysis
+    only.
 
-    Cheaper or stronger models can do parts of the work. `paper_model` reads papers, `code_model` writes code, and
+    Cheaper or stronger models can do some of the work. `paper_model` reads papers, `code_model` writes code, and
     `verifier_model` verifies search results and plans ablations. `stronger_model` is asked if an agent's usual model
     fails, and `expert_model` is asked if all other models fail. A role without its own model uses `model`. If
     `base_url` is None, `OPENAI_BASE_URL` from the environment is used, or else OpenAI's address. `window` is the
@@ -261,8 +261,8 @@ class OAuthSettings(_Section):
 
     `audience` is the required token audience, by default the server's address. `jwks` is the address of the issuer's
     keys, if the issuer's metadata does not include it. `types` lists the accepted values of the `typ` token header. Add
-    `JWT` if the issuer's access tokens have that type or no type, but only if no other kind of token from the issuer
-    has this audience and the `read` scope."""
+    `JWT` if the issuer's access tokens have that type or none, but only if no other kind of its tokens has this
+    audience and the `read` scope."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)
@@ -328,10 +328,10 @@ class ServeQuestionSettings(_Section):
 class ServeSettings(_Section):
     """`roots` lists the only folders in which clients may use working copies. If the list is empty, no folder is
     allowed. In the environment variable, separate folders with colons (`/a:/b`). If `roots` is None, no folder is
-    allowed over HTTP. Over stdio, the folder in which `xkg serve` was started is allowed, unless that folder contains a
-    home folder. `exclude` is a file that lists papers and repositories, one per line (ids, addresses or titles).
-    Answers never contain these papers, or papers built from these repositories. `graphs` lists the folders of
-    additional graphs to serve (`xkg serve --kg A --kg B`)."""
+    allowed over HTTP. Over stdio, the folder in which `xkg serve` was started is allowed, unless it contains a home
+    folder. `exclude` is a file that lists papers and repositories, one per line (ids, addresses or titles). Answers
+    never contain these papers, or papers built from these repositories. `graphs` lists the folders of additional graphs
+    to serve (`xkg serve --kg A --kg B`)."""
 
     roots: tuple[Path, ...] | None = None
     exclude: Path | None = None

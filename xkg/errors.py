@@ -23,7 +23,7 @@ class UnreachableError(InputError):
 
 
 class SomeFailedError(XkgError):
-    """Some papers failed, and all other papers succeeded."""
+    """Some papers failed; the others succeeded."""
 
     exit_code = 3
 
@@ -58,7 +58,7 @@ class LeaseHeldError(StoreBusyError):
 
 
 class LeaseLostError(StoreBusyError):
-    """The lease on a paper expired during its build, and another machine took over the lease."""
+    """The lease on a paper expired during its build, and another machine took it over."""
 
 
 class StoreUnreachableError(StoreError):
@@ -82,7 +82,7 @@ class QueryRefusedError(XkgError):
 
 
 class QueryFailedError(XkgError):
-    """The engine could not run a Cypher statement, or the statement exceeded its limits."""
+    """The engine could not run a Cypher statement, or it exceeded its limits."""
 
 
 class SandboxUnavailableError(XkgError):
@@ -102,8 +102,8 @@ class PackagesError(XkgError):
 
 
 def install_extra(extra: str) -> str:
-    """Returns a hint on how to install an extra from a clone. xkg is not on a package index, so a project there with
-    the same name is a different one."""
+    """Returns a hint on how to install an extra from a clone. xkg is not on a package index, so any project of that
+    name there is unrelated."""
     return f"run `pip install '.[{extra}]'` in a clone of xkg"
 
 

@@ -109,7 +109,7 @@ def user_config_folder() -> Path:
 
 
 def private_file(path: Path) -> None:
-    """Creates an empty file that only its owner can read, if the file does not exist yet. Raises `OSError`."""
+    """Creates an empty file, readable only by its owner, unless it already exists. Raises `OSError`."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOSED_IN_CHILDREN, 0o600))
 
@@ -174,16 +174,16 @@ def writing(folder: Path, wait: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[bool]:
-    """Context manager that holds an inter-process lock on a file; creates the file if it is missing. Yields False if
-    another process holds the lock and `wait` is not set. Raises `OSError`."""
+    """Context manager that holds an inter-process lock on a file; creates it if missing. Yields False if another
+    process holds the lock and `wait` is not set. Raises `OSError`."""
     with _lock_file(path) as descriptor:
         yield system.lock(descriptor, shared=shared, wait=wait)
 
 
 @contextlib.contextmanager
 def unheld(path: Path) -> Iterator[bool]:
-    """Context manager that yields True if no process is reading `path`, in which case no process can start reading
-    `path` while the context is active."""
+    """Context manager that yields True if no process is reading `path`; none can then start reading it while the
+    context is active."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -196,8 +196,8 @@ def unheld(path: Path) -> Iterator[bool]:
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Locks an open file until all processes that inherited the file have closed it. Returns False if another process
-    holds the lock."""
+    """Locks an open file until all processes that inherited it have closed it. Returns False if another process holds
+    the lock."""
     return system.lock(descriptor, shared=shared, wait=False)
 
 

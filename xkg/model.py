@@ -1,5 +1,4 @@
-"""Defines the domain model, which consists of a graph's nodes and of `PaperBundle`, the complete subgraph for one
-paper.
+"""Defines the domain model: a graph's nodes, and `PaperBundle`, the complete subgraph for one paper.
 
 `build` and `import` produce bundles, and `store` stores them. Ids are deterministic: the same input produces the same
 ids. Text is any Python string that JSON can represent; offsets count characters, and lines are 1-based and inclusive.
@@ -23,8 +22,8 @@ LONGEST_NAME = 500
 KILLED_SHARE = 0.6
 """The fraction of mutants that a test must detect to prove `tested`."""
 FAITHFUL_SHARE = 0.7
-# Minimum share of all statements that need a counterpart. Without this minimum, every statement without a counterpart
-# could be attributed to the definition.
+# Minimum share of all statements that need a counterpart.
+# Without this minimum, every statement without a counterpart could be attributed to the definition.
 _LEAST_SHARE = 0.5
 
 
@@ -55,8 +54,8 @@ _RANKS = {level: rank for rank, level in enumerate(Level)}
 
 
 class Reference(Node):
-    """Represents a bibliography entry. `title` is None if the title could not be found in `text`. `cited_as` is the
-    form in which running text cites the entry, such as "Liu and Wang (2016)"."""
+    """A bibliography entry. `title` is None if the title could not be found in `text`. `cited_as` is how running text
+    cites the entry, such as "Liu and Wang (2016)"."""
 
     title: str | None
     text: str | None = None
@@ -83,17 +82,17 @@ def _cut(name: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_cut)]
-"""A name that is cut to `LONGEST_NAME` characters, because answers and pages never shorten names."""
+"""A name, cut to `LONGEST_NAME` characters, because answers and pages never shorten names."""
 
 
 class Paper(Node):
     """Represents a paper. `incomplete` lists the reasons why `state` is `partial`, one per line. `claims` contains data
     from an imported file that this schema does not cover (keys, values, orders), kept for export. `arxiv_version` is
     the version that was parsed, such as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield`
-    are arXiv's primary category, or a category that a model chose, such as `cs` and `cs.LG`. `nothing_in` lists
-    passages (by their first words) and functions (`path::name`) that no technique covers and in which the model found
-    no technique. `packages` are requirement lines that were added to the repository's requirements. `cpu` means that
-    the repository's CUDA code ran on the CPU."""
+    are arXiv's primary category, or a model's choice, such as `cs` and `cs.LG`. `nothing_in` lists passages (by their
+    first words) and functions (`path::name`) that no technique covers, and where the model found none. `packages` are
+    requirement lines that were added to the repository's requirements. `cpu` means that the repository's CUDA code ran
+    on the CPU."""
 
     id: str
     title: Name
@@ -131,8 +130,7 @@ class Paper(Node):
 
 class Technique(Node):
     """Represents a technique. `parent` is the parent technique's id, or None at the top. Siblings keep their order in
-    the bundle. `hidden` is the reason why the technique is omitted from the published graph, or None if the technique
-    is shown."""
+    the bundle. `hidden` is the reason why the technique is omitted from the published graph, or None if it is shown."""
 
     id: str
     name: Name
@@ -166,11 +164,11 @@ class Fault(Node):
 
 class Departure(Node):
     """A statement in a definition that the code or its source lines do not implement as written. The source lines are
-    the lines that the code was generated from. `differs` means that both the code and the source lines implement the
-    statement differently, `absent` that neither implements the statement, and `added` that only the code does.
-    `elsewhere` means that only other lines in the repository, listed in the remark, implement the statement. `searched`
-    is true if other lines in the repository were examined first. `component` is the name of the component whose code
-    differs from the definition, or empty for the technique's own code."""
+    those that the code was generated from. `differs` means that both the code and the source lines implement the
+    statement differently, `absent` that neither implements it, and `added` that only the code does. `elsewhere` means
+    that only other lines in the repository, listed in the remark, implement the statement. `searched` is true if other
+    lines in the repository were examined first. `component` is the name of the component whose code differs from the
+    definition, or empty for the technique's own code."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str
@@ -193,11 +191,11 @@ class Departure(Node):
 
 class Fidelity(Node):
     """How faithful an implementation is to its source. `share` is the fraction of the implementation's statements that
-    have a counterpart in the source lines. `by_definition` is the fraction of statements without a counterpart because
-    only the definition requires them; it is 0 unless a model agreed. `faults` lists a language model's objections, or
-    is None if no model was asked. `statements` is the number of statements in the definition that the model compared
-    with the code and the source lines, or None if the model compared no statements. `departures` lists the statements
-    on which the paper and the repository differ."""
+    have a counterpart in the source lines. `by_definition` is the fraction of statements that lack a counterpart
+    because only the definition requires them; it is 0 unless a model agreed. `faults` lists a language model's
+    objections, or is None if no model was asked. `statements` is the number of statements in the definition that the
+    model compared with the code and the source lines, or None if it compared none. `departures` lists the statements on
+    which the paper and the repository differ."""
 
     share: float
     by_definition: float = 0.0
@@ -214,27 +212,26 @@ class Fidelity(Node):
 
     @property
     def is_met(self) -> bool:
-        """Whether the implementation is faithful, which requires that enough of its statements come from the sources
-        and that a model found no faults."""
+        """Whether the implementation is faithful: enough of its statements come from the sources, and a model found no
+        faults."""
         return self.is_enough and self.faults == ()
 
     @property
     def unrelated(self) -> str | None:
-        """The reason why the implementation does something else entirely, or None if the implementation does what it
-        should."""
+        """The reason why the implementation does something else entirely, or None if it does what it should."""
         return next((fault.remark for fault in self.faults or () if fault.kind == "unrelated"), None)
 
 
 class Evidence(Node):
-    """Records how a level was reached, or why the next level was not reached.
+    """How a level was reached, or why the next one was not.
 
     `missing` lists required packages that could not be installed or imported on this machine, so a low level may not be
     the code's fault. `covered_lines` and `uncovered_lines` are the lines in function bodies that the test did and did
-    not run, or None if coverage was not measured. `mutants` is the number of mutants tried, and `mutation_score` is
-    the fraction that made the test fail. `survivors` lists the undetected mutants, and the functions whose body the
-    test does not need. `excused` is the number of mutants that are ignored because they compute the same result.
-    `repairs` is the number of times that a language model repaired the code or test. `distributions` maps the code's
-    imports to the name==version used in the run."""
+    not run, or None if coverage was not measured. `mutants` is the number of mutants tried, and `mutation_score` is the
+    fraction that made the test fail. `survivors` lists the undetected mutants, and functions whose bodies the test does
+    not need. `excused` is the number of mutants that are ignored because they compute the same result. `repairs` is the
+    number of times that a language model repaired the code or test. `distributions` maps the code's imports to the
+    name==version used in the run."""
 
     level: Level
     runner: str | None = None
@@ -281,11 +278,10 @@ def describe_package(name: str, pin: str) -> str:
 
 
 class Code(Node):
-    """Represents a code node. `test` is empty if the code has no test. The last entry in `evidence` is for the level;
-    if the code was repaired, the first entry is for the first run. `claims` contains claims from an imported file,
-    which are stored but not trusted. `attestations` are signed statements about the code (`xkg.attestations`).
-    `attested` is a phrase that says who attests the level; it depends on the reader's trusted keys and is never
-    stored."""
+    """A code node. `test` is empty if the code has no test. The last entry in `evidence` is for the level; if the code
+    was repaired, the first entry is for the first run. `claims` come from an imported file; they are stored but not
+    trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase that says
+    who attests the level; it depends on the reader's trusted keys and is never stored."""
 
     id: str
     technique: str
@@ -318,8 +314,8 @@ class Code(Node):
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """Descriptions of the packages, with the distribution and version that the code ran with, if known, such as
-        `numpy 2.1.0`, `ott-jax 0.2.6 (import ott)`, `wandb`."""
+        """The packages, with the distribution and version used in the run, if known, such as `numpy 2.1.0`, `ott-jax
+        0.2.6 (import ott)`, `wandb`."""
         known = self.evidence[-1].distributions if self.evidence else {}
         return tuple(describe_package(package, known.get(package, "")) for package in self.packages)
 
@@ -328,9 +324,9 @@ class Repository(Node):
     """Represents a repository. `reference` is the requested branch, tag or commit, or None for the default branch.
     `stars`, `archived` and `default_branch` are as GitHub reported them when the repository was found, or None if
     GitHub was not queried. `license` is an SPDX identifier, `NOASSERTION` if the licence is unclear, or None if there
-    is no licence. `file_licenses` maps the paths of source files to their licences, if these files state a different
-    licence or are in a folder with its own licence. `license_texts` maps paths to the licences and notices that a copy
-    of the code must include."""
+    is no licence. `file_licenses` maps source file paths to their licences, if those files state a different licence or
+    are in a folder with its own. `license_texts` maps paths to the licences and notices that a copy of the code must
+    include."""
 
     id: str
     url: str
@@ -354,7 +350,7 @@ class Repository(Node):
 
 class Symbol(Node):
     """A named part of a repository, with the id `<repository id>:<path>::<qualified name>` (no name for a module).
-    `fingerprint` is a sketch of the symbol's body (`build.fingerprint`), or '' if the body is too short or was not
+    `fingerprint` is a sketch of the symbol's body (`build.fingerprint`), or '' if it is too short or was not
     fingerprinted."""
 
     id: str
@@ -411,8 +407,7 @@ class Derivation(Node):
 
 
 class Finding(Node):
-    """Represents a finding of a paper. `description` is None if the source did not have the form `name:
-    description`."""
+    """A paper's finding. `description` is None if the source did not have the form `name: description`."""
 
     id: str
     name: Name

@@ -31,7 +31,7 @@ _TITLE = re.compile(r"(?i)<title>\s*([^<]{1,200})")
 _ABOUT_KEYS = re.compile(r"key|token|auth|credential|permission|access|project", re.I)
 _PLACE = re.compile(r"\b(?:countr(?:y|ies)|regions?|territory|location)\b", re.I)
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
-"""The first and the longest wait before a retry in seconds, if the server does not request a pause. The wait doubles
+"""The first and the longest wait before a retry, in seconds, if the server does not request a pause. The wait doubles
 each time."""
 
 
@@ -135,7 +135,7 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
     if elsewhere or (status == 403 and words and (page or not _ABOUT_KEYS.search(words))):
         return Failure(f"{at.at} refuses to answer (HTTP {status}){because}")
     if status in (401, 403):
-        # A server's message about a key may contain the key.
+        # A server's message about a key may contain it.
         return Failure(f"{at.at} rejects the key (HTTP {status}); set {at.variables} to a key that can use {model}")
     if status == 402 or "insufficient_quota" in (error.code, error.type) or "credit balance" in words:
         return Failure(

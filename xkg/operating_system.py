@@ -38,8 +38,8 @@ _ARENA_MAX = -8  # M_ARENA_MAX in malloc.h
 
 
 def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
-    """Locks an open file until all processes that inherited the file have closed it. Returns False if another process
-    holds the lock and `wait` is not set. Raises `OSError`."""
+    """Locks an open file until all processes that inherited it have closed it. Returns False if another process holds
+    the lock and `wait` is not set. Raises `OSError`."""
     if sys.platform == "win32":
         return _lock_by_handle(descriptor, shared=shared, wait=wait)
     try:
@@ -86,8 +86,8 @@ def runs(process: int) -> bool:
 
 def signal_group(process: int, number: int) -> None:
     """Sends a signal to the group that `process` leads; on Windows, ends the process and its descendants. Does nothing
-    if there is no such group or if the group belongs to another user. Also does nothing if `process` is at most 1,
-    because signalling group 1 reaches every process."""
+    if there is no such group or it belongs to another user. Also does nothing if `process` is at most 1, because
+    signalling group 1 reaches every process."""
     if process <= 1:
         return
     if hasattr(os, "killpg"):
@@ -117,8 +117,8 @@ def files_allowed(wanted: int) -> int | None:
 
 
 def share_one_heap() -> None:
-    """Makes all threads in this process share one heap, if the process uses glibc. By default, each thread has its own
-    heap, which never shrinks."""
+    """Makes all threads in this process share one heap, if it uses glibc. By default, each thread has its own heap,
+    which never shrinks."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):  # raised if the C library is not glibc
             ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)

@@ -43,9 +43,9 @@ def opened(path: Path, schema: Mapping[str, str], remedy: str) -> Iterator[sqlit
 def set_aside(
     path: Path, schema: Mapping[str, str], synchronous: Synchronous = "FULL"
 ) -> Iterator[tuple[sqlite3.Connection, Path | None]]:
-    """Context manager that moves a damaged file away. Yields a connection to a new file, and the damaged file's new
-    path, or None if another process has already replaced the file. No other process opens the file until the context
-    ends. Raises the same errors as `open_wal`."""
+    """Context manager that moves a damaged file away. Yields a connection to a new file and the damaged file's new path
+    (None if another process has already replaced it). No other process opens the file until the context ends. Raises
+    the same errors as `open_wal`."""
     with _file_lock(path, shared=False):
         if _is_sound(path, schema, synchronous):
             yield _connect(path, schema, synchronous), None

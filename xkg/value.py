@@ -11,6 +11,6 @@ class Value(BaseModel):
 
 @functools.cache
 def fields_of(model: type[BaseModel]) -> tuple[tuple[str, bool], ...]:
-    """Returns each field's name and whether the field is required. The result is cached, since pydantic recomputes the
-    fields each time."""
+    """Returns each field's name and whether it is required. The result is cached, since pydantic recomputes the fields
+    each time."""
     return tuple((name, field.is_required()) for name, field in model.model_fields.items())

@@ -1,12 +1,12 @@
-"""Generates methods for comparing orders of candidates. The true importance of each component is known. Some components
-are inert, some interact, and runs have noise and costs. A seed determines the whole method.
+"""Generates methods for comparing candidate orders. The true importance of each component is known. Some components are
+inert, some interact, and runs have noise and costs. A seed determines the whole method.
 
 A method has 9 to 15 components in a two-level hierarchy, each with 2 to 4 candidates. About a third of the components
 are inert: they change the metric by less than 0.5%. The other components change the metric by 2 to 40% (log-uniform).
-Two pairs interact like redundant parts: while one part is present, half of the other part's effect is hidden. A
-candidate that switches off a component reveals the component's full importance, and a candidate that scales a component
-reveals only part of the importance. Runs have noise of 0.5 to 4% of the metric and cost 0.02 to 2 device hours. 6% of
-the candidates fail. Prior weights and hierarchy order correlate with the truth, but far from perfectly.
+Two pairs interact like redundant parts: while one part is present, half of the other's effect is hidden. A candidate
+that switches a component off reveals its full importance; one that scales it reveals only part of that. Runs have noise
+of 0.5 to 4% of the metric and cost 0.02 to 2 device hours. 6% of the candidates fail. Prior weights and hierarchy order
+correlate with the truth, but far from perfectly.
 
 `DEVELOPMENT` contains the seeds for choosing an order. The seeds in `FINAL` are run only once."""
 
@@ -107,7 +107,7 @@ def known_beforehand(
     draw: random.Random, names: list[str], importance: dict[str, float], correlation: float
 ) -> dict[str, float]:
     """Returns a number from 0 to 1 for each name. `correlation` is the rank correlation between these numbers and the
-    importance."""
+    importance values."""
     ranks = sorted(names, key=lambda name: importance[name])
     exact = {name: (ranks.index(name) + 0.5) / len(names) for name in names}
     loose = math.sqrt(1 - correlation**2)

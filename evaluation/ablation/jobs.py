@@ -5,7 +5,7 @@
 
 Each arm starts with only the repository's packages installed, and uses one thread per job, like every run in the
 sandbox. The arms take turns. `--wait` replaces training with waiting, so that the ratio reflects only the run order,
-independently of cores and other load on the machine. Two jobs ideally take half of the time that one job takes."""
+independently of cores and other load on the machine. Ideally, two jobs take half as long as one."""
 
 import tempfile
 import time
@@ -59,8 +59,8 @@ def main(
 
 
 def write_training(folder: Path, seconds: float, *, wait: bool) -> None:
-    """Writes a training script that takes about `seconds` seconds. The error varies between seeds, and the script has
-    twelve components that matter."""
+    """Writes a training script that takes about `seconds` seconds. The error varies between seeds, and twelve of the
+    script's components matter."""
     folder.mkdir(parents=True)
     names = [f"part_{letter}" for letter in "abcdefghijkl"]
     scales = [0.98 - 0.02 * i for i in range(len(names))]

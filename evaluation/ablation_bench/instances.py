@@ -19,7 +19,7 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 
 def _listed(value: Any) -> Any:
-    """Returns the list in a field. The data sets write a list either as a list or as JSON text."""
+    """Returns the list in a field. The data sets write a list either directly or as JSON text."""
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -48,7 +48,7 @@ class Instance(BaseModel):
 
 @dataclass(frozen=True)
 class Loaded:
-    """Contains the instances in file order. `problems` counts the skipped rows by reason."""
+    """The instances in file order. `problems` counts the skipped rows by reason."""
 
     instances: tuple[Instance, ...]
     problems: Counter[str]
@@ -104,7 +104,7 @@ def _beginning(file: Path) -> bytes:
 
 def texts_of(paper: Path) -> list[Path]:
     """Returns the text files in a folder, in order, or the file itself if `paper` is a file. Excludes links that lead
-    out of the folder."""
+    outside the folder."""
     if paper.is_file():
         return [paper]
     root = paper.resolve()
@@ -113,8 +113,8 @@ def texts_of(paper: Path) -> list[Path]:
 
 
 def source(paper: Path) -> str:
-    """Returns the text of a paper's file, or of the text files in a paper's folder. Each file in a folder is enclosed
-    in tags with the file's name. Omits links that lead out of the folder, and text beyond `MOST_BYTES` in total. Raises
+    """Returns the text of a paper's file, or of the text files in its folder. Each file in a folder is enclosed in tags
+    with the file's name. Omits links that lead outside the folder, and text beyond `MOST_BYTES` in total. Raises
     `OSError`."""
     root = paper.parent if paper.is_file() else paper
     texts, room = [], MOST_BYTES

@@ -30,7 +30,7 @@ Matches = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Sides:
-    """Contains both sides' entries as JSON lines. `plan_is_a` says whether the plan is side A."""
+    """Both sides' entries as JSON lines. `plan_is_a` says whether the plan is side A."""
 
     a: str
     b: str

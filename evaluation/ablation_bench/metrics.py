@@ -18,9 +18,9 @@ Scores = dict[str, float]
 
 def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:
     """Scores the first `k` entries in a plan (names, best first). `matches` contains, for each gold ablation, the
-    entries that jointly match it. A gold ablation is found if all of these entries are among the first `k`. Unknown
-    gold ablations and entries are ignored. Precision is the number of distinct matched entries divided by the number of
-    entries. Recall is the share of gold ablations found."""
+    entries that jointly match it. A gold ablation counts as found if all of these entries are among the first `k`.
+    Unknown gold ablations and entries are ignored. Precision is the number of distinct matched entries divided by the
+    number of entries. Recall is the share of gold ablations found."""
     shown = list(dict.fromkeys(plan))[:k]
     known = set(shown)
     found = [matches[gold] for gold in dict.fromkeys(golds) if matches.get(gold) and known.issuperset(matches[gold])]
@@ -56,7 +56,7 @@ def _scores(right: int, shown: int, found: int, wanted: int) -> Scores:
 
 def ndcg(right: Sequence[bool], relevant: int) -> float:
     """Returns the normalised discounted cumulative gain of a ranking with binary gains (Järvelin and Kekäläinen, 2002).
-    The ideal ranking begins with all relevant entries, or with all right entries if there are more of these."""
+    The ideal ranking begins with all relevant entries, or with all right entries if there are more of them."""
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(right), max(relevant, sum(right))) + 1))
     gained = sum(1 / math.log2(rank + 1) for rank, hit in enumerate(right, start=1) if hit)
     return gained / ideal if ideal else 0.0

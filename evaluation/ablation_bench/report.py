@@ -1,4 +1,4 @@
-"""Reports the results in the tasks' logs: scores (also by action), dollars, and all counted errors."""
+"""Reports the results in the tasks' logs: scores (also by action), dollars, and all errors counted."""
 
 import statistics
 from collections import Counter
@@ -104,7 +104,7 @@ def _by_action(papers: Sequence[dict[str, Any]], k: int) -> list[Figure]:
 
 
 def _dollars(samples: Sequence[EvalSample]) -> list[Figure]:
-    """Returns the dollars per paper, without a value if a price is unknown."""
+    """Returns the dollars per paper, or no value if a price is unknown."""
     whole: dict[str, float | None] = {}
     judges: dict[str, float | None] = {}
     for sample in samples:

@@ -135,7 +135,7 @@ def _without_findings(settings: Settings, paper: str) -> PaperBundle:
 
 
 def leaks(bundle: PaperBundle, cut: str, rest: str) -> Audit:
-    """Compares every text in a paper's graph with the text from which the graph was built, and with the text that was
+    """Compares every text in a paper's graph with the text that it was built from, and with the text that was
     removed."""
     texts = [text for text in _texts(bundle.model_dump(mode="json")) if _WORD.search(text)]
     known, hidden = set(_shingles(cut)), set(_shingles(rest))

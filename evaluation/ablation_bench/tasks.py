@@ -1,4 +1,4 @@
-"""Defines the two tasks of AblationBench.
+"""Defines AblationBench's two tasks.
 
 inspect eval evaluation/ablation_bench/tasks.py@author --model … -T instances=FILE -T planner=lm -T graph=DIR"""
 
@@ -35,7 +35,7 @@ def author(
 def reviewer(
     instances: str, planner: Planner = "lm", graph: str = "", k: int = 2, plans: str = "", window: int = 100_000
 ) -> Task:
-    """Find the ablations missing from a whole paper. Parameters are as in `author`."""
+    """Find the ablations missing from a whole paper. The parameters are as in `author`."""
     return _task("reviewer", instances, planner, graph, k, plans, window)
 
 

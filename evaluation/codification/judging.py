@@ -46,7 +46,7 @@ class Quality(AnswerType):
 
 
 class Judgement(Value):
-    """Contains one judge's verdict on a run."""
+    """One judge's verdict on a run."""
 
     run: str
     judge: str
@@ -57,8 +57,7 @@ class Judgement(Value):
 
 
 def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
-    """Returns one judge's judgement, which is independent of other judges. Raises the same errors as
-    `LanguageModel`."""
+    """Returns one judge's judgement, made independently of other judges. Raises the same errors as `LanguageModel`."""
     workspace = Workspace.open(run.folder)
     edited = run.edited()
     inputs = {
@@ -96,7 +95,7 @@ def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
 
 
 def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) -> list[Judgement]:
-    """Returns all judges' judgements on all runs with changes. The judges are the configured models."""
+    """Returns all judges' judgements of all runs with changes. The judges are the configured models."""
     pairs = [(run, name) for run in runs if run.result.changed_files for name in judges]
     graphs = {run.folder.parents[1] for run, _ in pairs}
     with ExitStack() as opened:
@@ -130,7 +129,7 @@ def write(judgements: Iterable[Judgement], file: Path) -> None:
 
 def judged(judgements: Sequence[Judgement], runs: dict[str, Run]) -> list[str]:
     """Returns one line for each judgement, one line for each mode, and one line for all judgements. The last line says
-    how often all judges of a run agree. Raises `InputError` for a judgement on an unknown run."""
+    how often all judges of a run agree. Raises `InputError` for a judgement of an unknown run."""
     if unknown := [each.run for each in judgements if each.run not in runs]:
         raise InputError(f"unknown run {unknown[0]}: it is not among the given runs")
     lines = [

@@ -66,7 +66,7 @@ def runs_in(folders: Iterable[Path]) -> list[Run]:
 
 
 def by_mode(runs: Sequence[Run]) -> Table:
-    """Counts classes, steps, edits, tokens and dollars, in one row per mode."""
+    """Counts classes, steps, edits, tokens and dollars, with one row per mode."""
     columns = ("mode", "runs", *CLASSES, "steps", "edits", "expert", "tokens in", "out", "dollars")
     table = Table(*columns, title="Runs by class")
     for arm in sorted({run.arm for run in runs}):

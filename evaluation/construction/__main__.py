@@ -11,7 +11,7 @@ and models:
                        each name without a match in --gold; logs are written to --log-dir
     --judgements LOG   reads logs of earlier judges instead of asking again
 
-All options except --log-dir may be repeated. `source` in the table says who judged. Published figures are for other
+All options except --log-dir may be repeated. `source` in the table names who judged. Published figures are for other
 papers, models and judges."""
 
 from collections.abc import Sequence
@@ -104,8 +104,8 @@ def measure(
 
 
 def ask(graph: MeasuredGraph, hierarchies: Sequence[GoldHierarchy], models: Sequence[str], folder: Path) -> list[Path]:
-    """Lets models judge with Inspect, one after another, and returns the logs. Raises `InputError` if Inspect does not
-    know a model or has no key for a model, or if a judge could not finish. An unfinished judge's answers stay in the
+    """Runs models as judges with Inspect, one after another, and returns the logs. Raises `InputError` if Inspect does
+    not know a model or has no key for it, or if a judge could not finish. An unfinished judge's answers stay in the
     log, from which `inspect eval-retry` resumes."""
     from inspect_ai import eval as inspect_eval
     from inspect_ai.model import get_model

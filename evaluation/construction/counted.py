@@ -1,5 +1,5 @@
-"""Computes the figures that need no judge: a graph's granularity, the effect of pruning, the levels of its code, and
-the questions asked by a build."""
+"""Computes the figures that need no judge: a graph's granularity, the effect of pruning, its code levels, and the
+questions asked by a build."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ def level_scores(bundles: Sequence[PaperBundle]) -> dict[str, dict[str, float]]:
 
 
 def levels(bundles: Sequence[PaperBundle]) -> list[Figure]:
-    """Returns the share of code nodes at each level or above, before debugging and now."""
+    """Returns the share of code nodes at or above each level, before debugging and now."""
     return [
         mean_figure(name, scores, published=_LEVELS_PUBLISHED.get(name, ""))
         for name, scores in level_scores(bundles).items()

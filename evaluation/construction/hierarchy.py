@@ -33,7 +33,7 @@ class GoldTechnique(Value):
 
 
 class GoldHierarchy(Value):
-    """Contains one paper's techniques in preorder."""
+    """One paper's techniques in preorder."""
 
     paper: str
     labelled_by: str

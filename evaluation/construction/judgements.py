@@ -24,8 +24,8 @@ _SEPARATOR = " = "
 
 
 class Judgement(Value):
-    """Contains one judge's verdict on an item. `item` is a code id (`pair`), a technique id (`technique`), or a gold
-    path and a technique id (`same_item`)."""
+    """One judge's verdict on an item. `item` is a code id (`pair`), a technique id (`technique`), or a gold path and a
+    technique id (`same_item`)."""
 
     question: Question
     item: str
@@ -35,8 +35,8 @@ class Judgement(Value):
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Contains one question's judgements. `by_item` contains each judge's verdict on each item, and `judges` lists all
-    judges, sorted."""
+    """One question's judgements. `by_item` contains each judge's verdict on each item, and `judges` lists all judges,
+    sorted."""
 
     question: Question
     by_item: Mapping[str, Mapping[str, str]]

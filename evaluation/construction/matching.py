@@ -39,7 +39,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Matching:
-    """Contains the pairs for one paper, surest first, and the unmatched techniques on each side."""
+    """The pairs for one paper, surest first, and the unmatched techniques on each side."""
 
     pairs: tuple[Pair, ...]
     unmatched: tuple[Technique, ...]
@@ -53,7 +53,7 @@ class Matching:
 
 @dataclass(frozen=True)
 class Quality:
-    """Contains precision, recall and F1 from 0 to 1. A value is None if its denominator is zero."""
+    """Precision, recall and F1, from 0 to 1. A value is None if its denominator is zero."""
 
     precision: float | None
     recall: float | None
@@ -128,7 +128,7 @@ def _plain(name: str) -> str:
 
 
 def quality(matching: Matching, *, weighted: bool = True) -> Quality:
-    """Returns precision over the graph's techniques and recall over the gold techniques. Every technique has its own
+    """Returns precision over the graph's techniques and recall over the gold techniques. Each technique has its own
     weight if `weighted` is set, and a weight of 1 otherwise. Gold techniques with weight 0 count only for precision."""
 
     def of(technique: Technique) -> float:

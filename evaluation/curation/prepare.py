@@ -21,8 +21,8 @@ _ONLINE_SINCE = 2010
 
 
 def prepare(folder: Path, papers: Path, graphs: Path, mirrors: Path) -> None:
-    """Writes the folder. A paper's id is taken from the paper's entry or from the gold list. If both lack an id, an id
-    is made up. The date is taken from the id if possible, and is otherwise the middle of the year."""
+    """Writes the folder. A paper's id is taken from the paper's entry or from the gold list. If both lack an id, one is
+    made up. The date is taken from the id if possible, and is otherwise the middle of the year."""
     folder.mkdir(parents=True, exist_ok=True)
     works = _Works()
     for known in lines(GOLD / "papers.jsonl"):

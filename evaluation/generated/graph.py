@@ -113,10 +113,10 @@ def bundle(number: int, edition: int = 0) -> PaperBundle:
 
 
 class SeededVectors:
-    """A replacement for an embedding model, used to time only the code that calls the model. A text's vector is a
-    random unit vector whose seed is the text, so equal texts have equal vectors. Texts are divided into subjects,
-    within which cosines are near 0.4. Without subjects, an index with inverted lists would have to search all lists,
-    unlike with real texts."""
+    """A replacement for an embedding model, used to time only the code that calls it. A text's vector is a random unit
+    vector whose seed is the text, so equal texts have equal vectors. Texts are divided into subjects, within which
+    cosines are near 0.4. Without subjects, an index with inverted lists would have to search every list, unlike with
+    real texts."""
 
     model = "seeded-384"
     dimension = 384

@@ -62,8 +62,8 @@ _NO_CODES = np.empty((0, 0), np.uint8)
 
 @dataclass(frozen=True)
 class Source:
-    """Contains the source material: papers with their visible techniques, the techniques' unit vectors, and all words
-    in the papers."""
+    """The source material: papers with their visible techniques, the techniques' unit vectors, and all words in the
+    papers."""
 
     papers: tuple[PaperBundle, ...]
     visible: tuple[tuple[Entry, ...], ...]

@@ -20,8 +20,8 @@ from xkg.store.exchange import graph_files, import_files, read_file
 
 @dataclass(frozen=True)
 class MeasuredGraph:
-    """Contains the papers in a graph. `settings` are the settings for opening the graph, or None for files. `problems`
-    lists unreadable files, one line each."""
+    """The papers in a graph. `settings` are the settings for opening the graph, or None for files. `problems` lists
+    unreadable files, one line each."""
 
     path: Path
     bundles: tuple[PaperBundle, ...]

@@ -1,4 +1,4 @@
-"""Helps the Inspect tasks to check parameters, cut papers to fit, start a graph's tools and read logs."""
+"""Helps Inspect tasks check parameters, cut papers to fit, start a graph's tools and read logs."""
 
 import inspect
 import os
@@ -35,8 +35,7 @@ def given_path(text: str) -> Path:
 
 def checked(make: Callable[P, Task]) -> Callable[P, Task]:
     """A decorator for task functions, to be placed below `@task`. Checks parameters against their types, turns a
-    `ValueError` into an `InputError`, and makes Inspect's command print one line for an `XkgError` instead of a
-    traceback."""
+    `ValueError` into an `InputError`, and makes Inspect print one line for an `XkgError` instead of a traceback."""
     hints = get_type_hints(make)
     signature = inspect.signature(make)
 
@@ -89,8 +88,8 @@ def cut_paper(text: str, most_tokens: int) -> tuple[str, str]:
 
 
 def graph_tools(kg: str, exclude: Path | None = None) -> ToolSource:
-    """Returns the tools of a graph's server, which excludes the papers on a blacklist. The server neither asks a model
-    nor opens other folders, because withheld material may be stored next to the benchmark."""
+    """Returns the tools of a graph's server, which excludes blacklisted papers. The server neither asks a model nor
+    opens other folders, because withheld material may be stored next to the benchmark."""
     given = {name: value for name, value in os.environ.items() if name.startswith(("XKG_", "NEO4J_"))}
     given |= {"XKG_SERVE__ROOTS": os.pathsep, "XKG_LLM__MODEL": "none"}  # "" would select the working folder
     return mcp_server_stdio(

@@ -67,8 +67,7 @@ _CONDITIONS = _patterns(r"""
 \replaced{%a}{%b} ;; \iflong\ifshort %a\else %b\fi\fi ;; \iffalse \iftrue %a\else\fi %b\fi
 \iffalse¶\else %a\fi
 """)
-# These settings are used only outside groups, because the end of a group would revert them and the parser does not
-# track scopes.
+# These settings are used only outside groups, which would revert them at their end; the parser does not track scopes.
 _SETTINGS = _patterns(r"""
 \latetrue\iflate %a\fi ;; \latefalse\iflate %a\else %b\fi ;; \toggletrue{camera}\iftoggle{camera}{%a}{%b}
 \renewcommand{\version}{short}\ifthenelse{\equal{\version}{short}}{%a}{%b} ;; \let\secret\undefined %a

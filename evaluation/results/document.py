@@ -58,8 +58,8 @@ class Results(Value):
 
 
 def commit() -> str:
-    """Returns the commit of the clone that runs the measurement, with a mark if files differ from the commit. Returns
-    '' outside a clone."""
+    """Returns the commit of the clone that runs the measurement, with a mark if files differ from it. Returns ''
+    outside a clone."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     try:
         done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=20)

@@ -18,8 +18,8 @@ def conclude(
     *,
     beside: bool = True,
 ) -> None:
-    """Prints the table and the unusable inputs, writes the results to `json`, and compares the results with an earlier
-    run. To fail early, call `read_earlier` before any slow or paid work. Raises `InputError`."""
+    """Prints the table and the unusable inputs, writes the results to `json`, and compares them with an earlier run. To
+    fail early, call `read_earlier` before any slow or paid work. Raises `InputError`."""
     say(figures_table(results.figures, beside=beside))
     if results.problems:
         say(f"{len(results.problems)} input{'s' * (len(results.problems) != 1)} could not be used:")
@@ -114,7 +114,7 @@ def number(value: float | None, unit: str) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: set[int]) -> str:
-    """Aligns columns. Columns listed in `left` are left-aligned, and all other columns are right-aligned."""
+    """Aligns columns. Columns listed in `left` are left-aligned, and all others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

@@ -135,7 +135,7 @@ PARTS: dict[str, Callable[[Path], Seconds]] = {
 
 
 def _counted_embedding() -> list[float]:
-    """Returns a list to which each later call to the model adds the seconds that it took."""
+    """Returns a list to which each later call to the model adds its seconds."""
     from xkg.embeddings.onnx import OnnxEmbedder
 
     seconds: list[float] = []

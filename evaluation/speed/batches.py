@@ -48,8 +48,8 @@ finally:
 
 
 class Ran(NamedTuple):
-    """Contains the wall and CPU seconds for a command with all its processes. Also contains the CPU seconds of the main
-    process, which publishes, and the peak memory in MB of the largest process so far."""
+    """The wall and CPU seconds for a command and all its processes. Also the CPU seconds of the main process, which
+    publishes, and the peak memory in MB of the largest process so far."""
 
     seconds: float
     processor: float
@@ -61,7 +61,7 @@ ARMS = ("1 job", "1 job on one core", "1 job", "2 jobs", "again, unchanged")
 
 
 def write_list(folder: Path, papers: int) -> Path:
-    """Writes this many short papers, and a list that contains all of the papers."""
+    """Writes this many short papers, and a list of all of them."""
     listed = folder / "list.tsv"
     pairs = (write_short_paper(folder / f"p{number}", number) for number in range(papers))
     listed.write_text("".join(f"{paper}\t{code}\ttitle:p{n}\n" for n, (paper, code) in enumerate(pairs)))
@@ -69,8 +69,8 @@ def write_list(folder: Path, papers: int) -> Path:
 
 
 def build(kg: Path, listed: Path, jobs: int, *, bound: bool = False) -> Ran:
-    """Runs the build in a child process, so that the resource usage of the build's processes can be read after they
-    end. If `bound` is set, the build uses only one core."""
+    """Runs the build in a child process, so that the resource usage of its processes can be read after they end. If
+    `bound` is set, the build uses only one core."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)  # processes that outlive the command become our children
     limits = {"XKG_ENVIRONMENT__MAX_MB": "0", "XKG_PRUNE__MIN_LEVEL": "parsed", **dict.fromkeys(THREADS, "1")}
     command = ["build", "--papers", str(listed), "--jobs", str(jobs), "--llm", "none"]

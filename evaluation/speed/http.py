@@ -40,8 +40,7 @@ START_SECONDS = 60.0
 
 
 class Load(NamedTuple):
-    """Contains the requests per second, and the server's CPU seconds per request, which are more reliable on a busy
-    machine."""
+    """The requests per second, and the server's CPU seconds per request, which are more reliable on a busy machine."""
 
     a_second: float
     cpu: float

@@ -45,7 +45,7 @@ def _wheel(folder: Path) -> Path:
 
 
 def _installed(wheel: Path, extras: str, folder: Path) -> Path:
-    """Installs the wheel into a new environment, and returns the environment's package folder."""
+    """Installs the wheel into a new environment, and returns its package folder."""
     _uv("venv", "--python", sys.executable, folder)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     install = ("pip", "install", "--compile-bytecode", "--python", python)

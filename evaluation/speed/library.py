@@ -50,7 +50,7 @@ _WHOLE = "Generated whole"
 
 
 class Took(NamedTuple):
-    """Contains wall seconds, and the CPU seconds used by this process and the programs that it ran."""
+    """Wall seconds, and the CPU seconds used by this process and the programs that it ran."""
 
     wall: float
     processor: float

@@ -53,7 +53,7 @@ _ACTED = "() => Number(sessionStorage.getItem('acted'))"
 
 
 class Timed(NamedTuple):
-    """Contains the milliseconds for each round, the server's CPU milliseconds per round, and the target."""
+    """The milliseconds for each round, the server's CPU milliseconds per round, and the target."""
 
     name: str
     values: Sequence[float]
@@ -62,8 +62,7 @@ class Timed(NamedTuple):
 
 
 class Examples(NamedTuple):
-    """Contains a paper in the graph, one of its techniques with code, words from the title, and words from the
-    definition."""
+    """A paper in the graph, one of its techniques with code, and words from the title and the definition."""
 
     paper: str
     technique: str

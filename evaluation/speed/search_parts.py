@@ -41,7 +41,7 @@ GOAL = 1.2
 
 
 class Timed(NamedTuple):
-    """Contains the wall seconds for each call, and the CPU seconds per call."""
+    """The wall seconds for each call, and the CPU seconds per call."""
 
     name: str
     seconds: list[float]

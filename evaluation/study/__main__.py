@@ -37,8 +37,8 @@ from xkg.serve.context.parts import CodeForm, Kind
 
 @dataclass(frozen=True)
 class Variant:
-    """Selects the contents of a prompt: the kinds of nodes, and the form of the nodes' code. Without kinds, the context
-    is empty."""
+    """Selects the contents of a prompt: the kinds of nodes, and the form of their code. Without kinds, the context is
+    empty."""
 
     name: str
     include: tuple[Kind, ...] = KINDS

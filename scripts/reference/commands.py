@@ -1,4 +1,4 @@
-"""Generates the page of commands."""
+"""Generates the command reference page."""
 
 import inspect
 from collections.abc import Iterator

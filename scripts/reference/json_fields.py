@@ -1,4 +1,4 @@
-"""Generates the page of JSON fields."""
+"""Generates the JSON fields page."""
 
 import re
 import typing

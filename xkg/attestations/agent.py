@@ -12,7 +12,7 @@ from xkg.errors import InputError
 
 _LIST, _LISTED, _SIGN, _SIGNED = 11, 12, 13, 14
 _SECONDS = 60.0
-"""Time limit for an answer, which is long because the user may have to confirm a signature."""
+"""Time limit for an answer: long, because the user may have to confirm a signature."""
 _LONGEST_ANSWER = 256 * 1024
 
 

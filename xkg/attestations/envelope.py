@@ -1,8 +1,7 @@
 """Writes and reads attestations. An attestation is an in-toto Statement v1 (https://github.com/in-toto/attestation)
 about a code node, in a DSSE envelope (https://github.com/secure-systems-lab/dsse) with one ed25519 signature.
 
-`keyid` is the public key itself, so that anybody can check the signature. `trust` decides whether the key is
-trusted."""
+`keyid` is the public key itself, so anyone can check the signature. `trust` decides whether the key is trusted."""
 
 import base64
 import functools
@@ -97,8 +96,8 @@ def seal(payload: bytes, payload_type: str, signer: Signer) -> str:
 
 
 def unseal(envelope: str | bytes, payload_type: str) -> tuple[bytes, PublicKey, str]:
-    """Returns the payload, the key that signed the payload, and the envelope without unknown fields. Raises
-    `InputError` if the envelope is too large, has a different payload type, or does not have a valid signature."""
+    """Returns the payload, the key that signed it, and the envelope without unknown fields. Raises `InputError` if the
+    envelope is too large, has a different payload type, or does not have a valid signature."""
     with _refused():
         if len(envelope) > LARGEST:
             raise ValueError(f"it has more than {LARGEST:,} characters")

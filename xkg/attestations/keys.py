@@ -21,7 +21,7 @@ _LONGEST_NAME = 60
 
 
 class PublicKey(Value):
-    """Represents a public key. `raw` contains the key's 32 bytes in hex, and `name` is the owner's name for the key."""
+    """A public key. `raw` is the 32-byte key in hex, and `name` is the owner's name for it."""
 
     raw: str
     name: str = ""
@@ -73,7 +73,7 @@ def public_key(line: str) -> PublicKey:
 
 
 def read_public_key(text: str) -> PublicKey:
-    """Parses the key in a line. If `text` is a path instead, reads the key from this file. Raises `InputError`."""
+    """Parses the key in a line. If `text` is a path, reads the key from that file. Raises `InputError`."""
     if text.lstrip().startswith("ssh-"):
         return public_key(text)
     path = Path(text).expanduser()
@@ -111,8 +111,8 @@ def own_public_line() -> str:
 
 
 def make_key(name: str) -> PublicKey:
-    """Creates the user's key, which only the user may read. Raises `InputError` if the user already has a key or if the
-    key cannot be written."""
+    """Creates the user's key, which only the user can read. Raises `InputError` if the user already has a key, or if
+    the new one cannot be written."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 

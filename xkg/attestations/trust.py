@@ -1,6 +1,6 @@
-"""Stores the keys whose attestations a user trusts, in a file in the user's configuration folder.
+"""Stores, in a user's configuration folder, the keys whose attestations the user trusts.
 
-Levels are computed from these keys at each read, so that revoking a key takes effect immediately."""
+Levels are computed from these keys on every read, so revoking a key takes effect immediately."""
 
 import contextlib
 import functools
@@ -22,11 +22,11 @@ RAISED = (Level.CLAIMED, Level.TESTED)
 """Levels that an attestation can raise. A local proof outweighs a remote proof, but no local run proves `faithful`."""
 
 Vouchers = Iterable[tuple[str, Level]]
-"""Pairs of a key's fingerprint and the level that the key attests."""
+"""Pairs of a key's fingerprint and the level it attests."""
 
 
 class TrustedKey(Value):
-    """A key with the name chosen by the user, and the times at which the key was added and revoked (ISO 8601)."""
+    """A key, with the name chosen by the user and the times (ISO 8601) at which it was added and revoked."""
 
     name: str
     key: PublicKey
@@ -35,7 +35,7 @@ class TrustedKey(Value):
 
 
 class Trust(Value):
-    """The keys that a user has added, oldest first. Keys that were not revoked are trusted."""
+    """The keys that a user has added, oldest first. Keys are trusted until revoked."""
 
     keys: tuple[TrustedKey, ...] = ()
 
@@ -52,10 +52,9 @@ class Trust(Value):
         raise InputError(f"no key {name[:80]!a} is trusted; trusted keys: {', '.join(self.names.values()) or 'none'}")
 
     def attested(self, level: Level, vouchers: Vouchers) -> tuple[Level, str]:
-        """Returns the code's level, which may be higher than the stored `level`, and a text that says who attests the
-        level. If the level comes from an attestation, the text is similar to `attested by LAB and 2 others`. If the
-        level was proven here, the text is similar to `also attested by LAB`. If nobody attests the level, the text is
-        empty."""
+        """Returns the code's level, which may be higher than the stored `level`, and a text that says who attests it.
+        If the level comes from an attestation, the text reads like `attested by LAB and 2 others`. If the level was
+        proven here, the text reads like `also attested by LAB`. If nobody attests the level, the text is empty."""
         of = dict(vouchers)
         counted = {name: of[fingerprint] for fingerprint, name in self.names.items() if fingerprint in of}
         highest = max(counted.values(), key=lambda own: own.rank, default=Level.NONE)
@@ -68,7 +67,7 @@ class Trust(Value):
         return seen, f"{'' if raised else 'also '}attested by {agree[0]}{more}"
 
     def seen(self, code: Code) -> Code:
-        """Returns the code with the level that the trusted keys attest, and with the evidence for this level."""
+        """Returns the code with the level that the trusted keys attest and the evidence for it."""
         if not code.attestations:
             return code
         found = attestations_of(code)
@@ -108,8 +107,8 @@ def _read(path: Path, version: object) -> Trust:  # noqa: ARG001
 
 
 def add(key: PublicKey, name: str = "", *, again: bool = False) -> TrustedKey:
-    """Trusts a key's attestations. A revoked key must be added with `again`. Raises `InputError` if the key or the name
-    is already in use."""
+    """Trusts a key's attestations. Set `again` to trust a revoked key. Raises `InputError` if the key or the name is
+    already in use."""
     name = checked_name(name or key.name)
     new = TrustedKey(name=name, key=PublicKey(raw=key.raw), added=_now())
     with _changing() as known:

@@ -2,9 +2,9 @@
 interaction).
 
 Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late Interaction over BERT",
-SIGIR 2020. No model is trained for late interaction: the word vectors come from the token vectors that a sentence
-embedding model pools. Only the sign of each number is stored, which takes 48 bytes per word for 384 numbers. A repeated
-word is stored once, as the mean of its occurrences. Neither simplification reduces recall on our queries."""
+SIGIR 2020. The word vectors come from the token vectors that a sentence embedding model pools; no model is trained for
+late interaction. Only the sign of each number is stored: 48 bytes per word for 384 dimensions. A repeated word is
+stored once, as the mean of its occurrences. Neither simplification reduces recall on our queries."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class EncodedText(NamedTuple):
 
 
 class Text(str):
-    """A text of which one part is only context. The part from `start` to `end` affects the vectors, but its words are
-    not listed."""
+    """A text in which one part serves only as context. The part from `start` to `end` affects the vectors, but its
+    words are not listed."""
 
     __slots__ = ("end", "start")
 
@@ -76,7 +76,7 @@ class Passage(str):
 
 
 class EncodedDocuments(NamedTuple):
-    """The vectors of several texts, of shape (texts, dimension), and the word codes of each text as bytes."""
+    """Vectors for several texts, of shape (texts, dimension), and each text's word codes as bytes."""
 
     vectors: NDArray[np.float32]
     codes: Sequence[bytes]
@@ -97,7 +97,7 @@ class DocumentEncoder(Protocol):
 
 
 def encode(embedder: Embedder, texts: Sequence[str]) -> Sequence[EncodedText]:
-    """Encodes queries. Raises `EmbeddingError` if this is not possible."""
+    """Encodes queries. Raises `EmbeddingError` if the texts cannot be encoded."""
     import numpy as np
 
     if isinstance(embedder, WordEncoder):
@@ -108,7 +108,7 @@ def encode(embedder: Embedder, texts: Sequence[str]) -> Sequence[EncodedText]:
 
 
 def encode_documents(embedder: Embedder, texts: Sequence[str]) -> EncodedDocuments:
-    """Encodes texts for an index. Raises `EmbeddingError` if this is not possible."""
+    """Encodes texts for an index. Raises `EmbeddingError` if the texts cannot be encoded."""
     import numpy as np
 
     if isinstance(embedder, DocumentEncoder):

@@ -35,7 +35,7 @@ Read = Callable[[str], NDArray[np.float32]]
 
 
 class BertGraph(NamedTuple):
-    """A serialised model, and the contents of the file with its weights."""
+    """A serialised model and the contents of its weights file."""
 
     model: bytes
     weights: bytes
@@ -45,7 +45,7 @@ def bert_graph(config: Mapping[str, Any], read: Read, file: str, weights: str) -
     """Returns the model, which refers to its weights as a file called `weights`.
 
     Input: `input_ids`, int64 (batch, tokens). Output: `last_hidden_state`, float32 (batch, tokens, hidden). `file` is
-    the file name for error messages. Raises `EmbeddingError` if the model has another architecture."""
+    the file name for error messages. Raises `EmbeddingError` if the model has a different architecture."""
     try:
         return _Graph(config, read, file, weights).bert()
     except KeyError as error:

@@ -44,7 +44,7 @@ class CachedEmbedder:
     texts.
 
     Problems with the file never cause a failure. A damaged file is renamed to `<name>.corrupt-<time>` and replaced. A
-    file that is not writable is only read. If the file cannot be opened, vectors are cached in memory. Each such
+    read-only file is used but not updated. If the file cannot be opened, vectors are cached in memory. Each such
     problem is logged as one warning.
 
     Safe to use from several threads and processes: a hit never waits for another thread's miss, and a miss waits for at
@@ -174,7 +174,7 @@ class CachedEmbedder:
         self._try("write", insert)
 
     def _drop_oldest(self, most: int) -> None:
-        """Deletes the texts that were stored first if there are more than `most`."""
+        """Deletes the oldest texts if more than `most` are stored."""
 
         def drop(connection: sqlite3.Connection) -> None:
             with transaction(connection):

@@ -26,8 +26,8 @@ class OnnxEmbedder:
     Reimers and Gurevych, "Sentence-BERT", EMNLP 2019. Texts are truncated at the model's own limit (256 tokens for
     all-MiniLM-L6-v2). Only texts with the same number of tokens share a batch, so there is no padding. On the same
     machine, a text's vector is therefore always bit-identical, regardless of the other texts and the number of threads.
-    Other processors use different kernels, but vectors from different processors agree to about 1e-6. Lone surrogates
-    are treated as `?`. Safe to call from several threads.
+    Other processors use different kernels, but their vectors agree to about 1e-6. Lone surrogates are treated as `?`.
+    Safe to call from several threads.
 
     Safetensors models run in 8-bit precision (see `bert_onnx`). If `weights` is None, all-MiniLM-L6-v2 is prepared once
     from the published files (see `published_weights`) and checked on each load. Raises `EmbeddingError` if the weights

@@ -64,7 +64,8 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Returns the dimension of the vectors. The first call requests the vector of a single word to determine it."""
+        """Returns the dimension of the vectors. The first call determines it by requesting the vector for a single
+        word."""
         if not self._dimension:
             self._vectors(["dimension"])
         return self._dimension
@@ -142,7 +143,7 @@ class OpenAIEmbedder:
 
 def _rows(body: bytes, count: int) -> list[list[float]]:
     """Returns the vectors in a response body, in the order of the texts. Raises `ValueError`, `KeyError` or `TypeError`
-    if the body has another form."""
+    if the body is malformed."""
     data: Any = json.loads(body)["data"]
     rows: dict[int, list[float]] = {}
     for item in data:

@@ -62,8 +62,8 @@ _PREPARED = {name: file.blake3 for name, file in FILES.items() if name != _WEIGH
 
 
 def minilm() -> Path:
-    """Prepares and checks the default model, and returns its folder. If several processes need the model, one process
-    prepares the model while the others wait. Raises `EmbeddingError` if the files are unavailable or damaged."""
+    """Prepares and checks the default model, and returns its folder. If several processes need the model, one of them
+    prepares it while the others wait. Raises `EmbeddingError` if the files are unavailable or damaged."""
     folder = own_folder()
     source = None if folder.is_dir() else installed()
     try:

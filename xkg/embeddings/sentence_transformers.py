@@ -26,7 +26,7 @@ class SentenceTransformersEmbedder:
     `threads` limits the CPU threads that torch uses in the whole process.
 
     Code included with a model is never run. Safe to call from several threads. Raises `EmbeddingError` if the package
-    is missing, if the model cannot be loaded, or if the model does not return one vector per text."""
+    is missing, or if the model cannot be loaded or does not return one vector per text."""
 
     def __init__(self, model: str, weights: Path | None = None, threads: int = 2) -> None:
         try:

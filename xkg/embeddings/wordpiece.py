@@ -27,8 +27,8 @@ Kind = Literal["letter", "space", "mark"]
 
 
 class Pieces(NamedTuple):
-    """The pieces of a text. Token i has the vocabulary index `ids[i]` and belongs to word `word_ids[i]` in the text
-    (None for special tokens). The token spans the characters from `offsets[i][0]` to `offsets[i][1]`."""
+    """The word pieces of a text. Token i has the vocabulary index `ids[i]` and belongs to word `word_ids[i]` in the
+    text (None for special tokens). The token spans the characters from `offsets[i][0]` to `offsets[i][1]`."""
 
     ids: list[int]
     word_ids: list[int | None]
@@ -37,7 +37,7 @@ class Pieces(NamedTuple):
 
 class WordPiece:
     """A tokenizer that truncates texts at `max_tokens`. Raises `ValueError` if the definition is not for BERT, and
-    `KeyError` or `TypeError` if the definition is broken. Safe to call from several threads."""
+    `KeyError` or `TypeError` if it is broken. Safe to call from several threads."""
 
     def __init__(self, definition: Mapping[str, Any], max_tokens: int) -> None:
         model, normalizer = definition["model"], definition["normalizer"]
@@ -126,7 +126,7 @@ class WordPiece:
             yield "".join(word), places
 
     def _looked_up(self, word: str) -> tuple[tuple[int, int], ...]:
-        """Returns the vocabulary index and length of each piece in a word. Each piece is the longest match from the
+        """Returns the vocabulary index and length of each piece in a word. Pieces are matched longest first, from the
         left."""
         found = self._longest_pieces(word) if len(word) <= self._longest else None
         pieces = tuple(found) if found is not None else ((self._unknown, len(word)),)
@@ -150,7 +150,7 @@ class WordPiece:
 
 
 def _ends(processor: Mapping[str, Any]) -> tuple[int, int]:
-    """Returns the tokens at the start and end of a text. Raises `ValueError` if the processor has another form."""
+    """Returns the tokens at the start and end of a text. Raises `ValueError` if the processor has a different form."""
     if processor["type"] == "BertProcessing":
         return processor["cls"][1], processor["sep"][1]
     match processor:

@@ -21,8 +21,8 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def require_private(host: str) -> None:
-    """Raises `ConfigError` if the host has an address on the public internet, and `UnreachableError` if the host name
-    does not resolve."""
+    """Raises `ConfigError` if the host has a public internet address, and `UnreachableError` if its name does not
+    resolve."""
     try:
         found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except (OSError, UnicodeError) as error:

@@ -29,7 +29,7 @@ class NoWorkerError(XkgError):
 
 
 class BegunAgain(Value):
-    """Signals that an item starts again, because its machine was lost or another machine was working on the item."""
+    """Signals that an item has restarted because its machine was lost or another machine was working on it."""
 
     reason: str
 
@@ -38,25 +38,24 @@ class Home(Protocol):
     """The machine that started the work, as seen from another machine."""
 
     def call(self, service: str, method: str, *arguments: object) -> Any:
-        """Calls a method of one of `Work.services`, and re-raises the method's errors."""
+        """Calls a method of one of `Work.services`, and re-raises its errors."""
         ...
 
     def turn(self, place: str) -> AbstractContextManager[None]:
-        """Waits for one slot under a named cluster-wide limit (`Work.places`), and releases the slot at the end of the
-        context."""
+        """Acquires a slot under a named cluster-wide limit (`Work.places`), and releases it when the context ends."""
         ...
 
     def paced(self, name: str, seconds: float) -> AbstractContextManager[None]:
-        """Waits for an exclusive, cluster-wide turn with this name, and holds the turn until the context ends. The turn
+        """Waits for an exclusive, cluster-wide turn with this name, and holds it until the context ends. The turn
         starts at least `seconds` after the previous turn."""
         ...
 
 
 @dataclass(frozen=True)
 class Site:
-    """Describes where a worker runs. `notify` sends an event to the machine that started the work. On any other
-    machine, `folder` is a cache that the machine's workers share, and `home` calls the machine that started the work.
-    On the machine that started the work, `folder` and `home` are None."""
+    """Where a worker runs. `notify` sends an event to the machine that started the work. On any other machine, `folder`
+    is a cache that the machine's workers share, and `home` calls the machine that started the work. On the machine that
+    started the work, `folder` and `home` are None."""
 
     notify: Callable[[object], None] = lambda _: None
     folder: Path | None = None
@@ -120,8 +119,8 @@ class Engine(Protocol):
 
 
 class Failure(NamedTuple):
-    """Describes why an item, or every item, failed. `line` is the reason. `held` means that another machine is working
-    on the item."""
+    """Why an item, or every item, failed. `line` is the reason, in one line. `held` means that another machine is
+    working on the item."""
 
     line: str
     lasting: bool = False
@@ -135,7 +134,7 @@ class Failure(NamedTuple):
 
 
 def failure(error: Exception, *, of_all: bool = False) -> Failure:
-    """Converts an error into a failure of the item or of the whole work."""
+    """Converts an error into a failure of one item or of all the work."""
     if not isinstance(error, XkgError):
         return Failure(f"a bug in xkg ({_where(error)})")
     lasting = isinstance(error, InputError) and not isinstance(error, UnreachableError)

@@ -1,4 +1,5 @@
-"""Enforces cluster-wide limits on concurrent work. A limit is a number of slots, or turns with a pause between them."""
+"""Enforces cluster-wide limits on concurrent work. A limit is either a number of slots, or turns with a pause in
+between."""
 
 import asyncio
 import time
@@ -9,15 +10,15 @@ from xkg.errors import XkgError
 
 
 class OverError(XkgError):
-    """Raised in an attempt that was abandoned."""
+    """Raised within an abandoned attempt."""
 
 
 _OVER = "this attempt was abandoned: another machine is running its item"
 
 
 class Limits:
-    """Grants slots in request order. An attempt that is over returns its slots and gets no more. Use each instance from
-    a single event loop."""
+    """Grants slots in request order. An attempt that is over releases its slots and gets no more. Use each instance
+    from a single event loop."""
 
     def __init__(self, places: Mapping[str, int]) -> None:
         self._free = dict(places)
@@ -27,8 +28,8 @@ class Limits:
         self._next: dict[str, float] = {}  # when each named turn may start next
 
     async def take(self, attempt: str, name: str, pause: float = 0.0) -> None:
-        """Waits for a slot and takes the slot. If `pause` is set, there is only one slot, and turns start at least that
-        many seconds apart. Raises `OverError` if the attempt is over."""
+        """Waits for a slot and takes it. If `pause` is set, there is only one slot, and turns start at least that many
+        seconds apart. Raises `OverError` if the attempt is over."""
         if attempt in self._over:
             raise OverError(_OVER)
         self._free.setdefault(name, 1)
@@ -47,7 +48,7 @@ class Limits:
             raise OverError(_OVER)
 
     async def give(self, attempt: str, name: str, pause: float = 0.0) -> None:
-        """Gives a slot back."""
+        """Releases a slot."""
         if pause:
             self._next[name] = time.monotonic() + pause
         self._give(attempt, name)

@@ -1,7 +1,7 @@
 """Runs items on a Ray cluster. Each item is a task that takes one sandbox slot on a node. Services and cluster-wide
 limits are actors on the node that started the work, next to the graph.
 
-If a node is lost, its task starts again on another node. The lost attempt's slots are released, and services and limits
+If a node is lost, its task is restarted on another node. The lost attempt's slots are released, and services and limits
 refuse calls from its process if it is still running."""
 
 import contextlib
@@ -27,8 +27,7 @@ _NO_NODES_SECONDS = 60.0
 # A lost builder's lease expires within two minutes (`xkg.store.neo4j.leases`).
 _LEASE_SECONDS = 150.0
 _AUTOMATIC = "auto"
-# A process does not return memory after a large item, but starting a new process takes as long as building a small
-# paper.
+# A process keeps its memory after a large item, but starting a new one takes as long as building a small paper.
 _ITEMS_OF_A_PROCESS = 200
 
 
@@ -68,7 +67,7 @@ class RayEngine:
         self.close()
 
     def close(self) -> None:
-        """Disconnects from the cluster, which ends this process's work on the cluster."""
+        """Disconnects from the cluster, which ends this process's work there."""
         _ray().shutdown()
 
     def workers(self, work: Work[Item, Result], count: int) -> "Sequence[RayWorker[Item, Result]]":
@@ -86,7 +85,7 @@ class RayEngine:
 
     def _connect(self, ray: Any, address: str) -> None:
         try:
-            # Omit runtime_env, so that none of the driver's environment is sent.
+            # Omit runtime_env so that none of the driver's environment is sent.
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
         except Exception as error:
             raise UnreachableError(
@@ -221,8 +220,8 @@ class RayWorker(Generic[Item, Result]):
         return Failure("stopped")
 
     def _alone(self, since: float | None) -> float | None:
-        """Returns the time at which nodes stopped offering slots, or None if a node still offers a slot. Raises
-        `NoWorkerError` after one minute."""
+        """Returns when nodes stopped offering slots, or None if a node still offers one. Raises `NoWorkerError` after
+        one minute."""
         from xkg.engine.ray_node import SLOT
 
         if _ray().cluster_resources().get(SLOT, 0):

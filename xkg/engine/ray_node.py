@@ -76,8 +76,8 @@ def portable(error: Exception) -> Exception:
 
 
 class Job(NamedTuple):
-    """Work with handles to its services and limits. `id` is the job's name in the cluster, and `version` is the version
-    of xkg."""
+    """The work, with handles to its services and limits. `id` is the job's name in the cluster, and `version` is the
+    version of xkg."""
 
     id: str
     work: Work[Any, Any]
@@ -130,8 +130,8 @@ class Process:
         return self._thread.submit(self._opened.open).result()
 
     def run(self, item: object, attempt: str) -> Iterator[Batch]:
-        """Yields the events for an item, followed by ("result", the item's result or a `Failure`). Events within a
-        quarter of a second are sent together, because each message takes about a millisecond on both sides."""
+        """Yields the events for an item, followed by ("result", its result or a `Failure`). Events within a quarter of
+        a second are sent together, because each message takes about a millisecond on both sides."""
         self._home.attempt = attempt
         self._thread.submit(lambda: self._events.put(("result", self._opened.do(item))))
         ended = False
@@ -155,7 +155,7 @@ def node_folder(job: Job) -> Path:
 
 
 def unfit(job: Job) -> str | None:
-    """Returns the reason, in one line, why this node cannot run a job, or None if it can."""
+    """Returns a one-line reason why this node cannot run a job, or None if it can."""
     where = ray.util.get_node_ip_address()
     if os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
         return (

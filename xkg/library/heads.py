@@ -1,4 +1,4 @@
-"""Reads and checks a library's head, and replaces the head without losing other writers' entries.
+"""Reads and checks a library's head, and updates it without losing other writers' entries.
 
 A signed head has a version and an expiry time, like metadata in The Update Framework (version 1.0.33, 5.4). Older heads
 and unmaintained copies are therefore rejected."""
@@ -46,9 +46,9 @@ class OpenHead(NamedTuple):
 
 
 def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead:
-    """Returns the library's current head. If `seen` is given, the head must not be older than the last head that was
-    seen. If the last head was signed, the new head must be signed with the same key or a trusted key. Raises
-    `UnsafeInputError`, `UnreachableError` and `InputError`.
+    """Returns the library's current head. If `seen` is given, the head must not be older than the last head seen. If
+    the last head was signed, the new head must be signed with the same key or a trusted key. Raises `UnsafeInputError`,
+    `UnreachableError` and `InputError`.
     """
     before = seen.head() if seen is not None else None
     if before is not None and before.tag:
@@ -156,8 +156,7 @@ def add(
         )
         data, signer = trust.seal(head.model_dump_json().encode(), place.name, opened.signer)
         step("head")
-        # If the response to the first attempt was lost, the second attempt is rejected. The next round then finds the
-        # changes in the library.
+        # If the response to the first attempt was lost, the second is rejected, and the next round finds the changes.
         if not patiently(place, partial(place.replace, data, opened.token), clock):
             clock.sleep(random.uniform(0, 0.05))
         elif place.atomic:

@@ -3,8 +3,8 @@ bytes.
 
 The head contains the roots of an index and a log. The index is a trie keyed by the hash of a paper's id or title, with
 256 children per node. The log lists entries in order of arrival. A changed node is written to a new file. To find one
-paper in a million, a reader needs the head and two nodes. A reader that has already read the log up to some entry only
-reads the chunks after that entry.
+paper in a million, a reader needs the head and two nodes. A reader that has already read the log up to some entry reads
+only the chunks after it.
 """
 
 import gzip
@@ -67,8 +67,8 @@ class Version(Value):
 
 
 class Row(Value):
-    """A paper with all versions that have not been replaced. Versions with the highest claimed levels come first.
-    Technique `names` are only included in the log."""
+    """A paper and all its versions that have not been replaced. Versions with the highest claimed levels come first.
+    Technique `names` appear only in the log."""
 
     paper: Text
     title: Text
@@ -91,8 +91,8 @@ class Node(Value):
 
 class Head(Value):
     """The head of a library. `version` increases with each replacement, and `entries` is the number of log entries.
-    `nodes` lists the log's full nodes, and `chunks` contains the entries after the full nodes. `expires` is the time
-    after which a signed head is no longer trusted."""
+    `nodes` lists the log's full nodes, and `chunks` contains the entries after them. `expires` is the time after which
+    a signed head is no longer trusted."""
 
     format: Literal["xkg-library-1"] = "xkg-library-1"
     version: int = Field(default=0, ge=0)
@@ -177,7 +177,7 @@ class Files:
         return next((row for row in self.find(head, paper) if row.paper == paper), None)
 
     def with_rows(self, head: Head, rows: Sequence[Row]) -> Head:
-        """Returns the head with the given papers added or replaced, and with a log entry for each paper."""
+        """Returns the head with the given papers added or replaced, and a log entry for each."""
         changes: dict[tuple[str, str], Row | None] = {}
         for row in rows:
             known = self.row(head, row.paper)
@@ -204,7 +204,8 @@ class Files:
     def since(
         self, head: Head, entry: int, each: Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]] = map
     ) -> Iterator[Row]:
-        """Yields the log entries from number `entry` on. Chunks are read with `each`, which may be a pool's `map`."""
+        """Yields the log entries, starting at number `entry`. Chunks are read with `each`, which may be a pool's
+        `map`."""
         whole = -(-head.entries // CHUNK)
         _require_length(len(head.nodes) * CHUNKS + len(head.chunks), whole)
 

@@ -8,7 +8,7 @@ _NAMED = 3
 
 
 def licence_of(repository: Repository, path: str) -> str | None:
-    """Returns the SPDX identifier of a file's licence, or None if the licence is unknown."""
+    """Returns the SPDX identifier of a file's licence, or None if unknown."""
     found = repository.file_licenses.get(path, repository.license)
     return None if found in _UNKNOWN else found
 
@@ -45,7 +45,7 @@ def without_code(bundle: PaperBundle) -> PaperBundle:
 
 
 def blacklisted(bundle: PaperBundle, blacklist: Blacklist) -> str | None:
-    """Returns the reason why the blacklist excludes a paper, or None if the paper is not excluded."""
+    """Returns the reason why the blacklist excludes a paper, or None if it is not excluded."""
     paper = bundle.paper
     reason = blacklist.paper(paper.arxiv_number, paper.doi, paper.title)
     return reason or next(filter(None, (blacklist.repository(each.url) for each in bundle.repositories)), None)

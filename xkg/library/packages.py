@@ -93,8 +93,8 @@ def unpack(data: bytes) -> list[Part]:
 def contents(
     parts: Iterable[Part], paper: str, version: Version, place: str, base: PaperBundle | None = None
 ) -> Contents:
-    """Assembles a paper from the parts in its packages, and checks the paper against the index. `base` is the bundle
-    that later parts belong to. Raises `UnsafeInputError`."""
+    """Assembles a paper from the parts in its packages, and checks it against the index. `base` is the bundle that
+    later parts belong to. Raises `UnsafeInputError`."""
     by_kind: dict[str, list[Part]] = {}
     for part in parts:
         by_kind.setdefault("vectors" if part.kind.startswith(_VECTORS) else part.kind, []).append(part)
@@ -120,7 +120,7 @@ def contents(
 
 def put_vectors(found: Iterable[Contents], embedder: CachedEmbedder) -> None:
     """Stores vectors from this embedder's model in one transaction, for texts that have not been embedded here yet.
-    Skips vectors from other models and vectors that do not have unit length."""
+    Skips vectors from other models and those without unit length."""
     import numpy as np
 
     usable = (

@@ -76,7 +76,7 @@ class Place:
 
 
 def shown(place: str) -> str:
-    """Returns an address without user name and password."""
+    """Returns an address without its user name and password."""
     return re.sub(r"//[^/@]*@", "//", place)
 
 
@@ -160,8 +160,8 @@ class OtherPlace(Place):
 
 
 class ObjectPlace(OtherPlace):
-    """Stores a library in a bucket on S3 or a compatible server that honours `If-Match` (RFC 9110, 13.1.1). As for any
-    AWS client, keys and endpoint come from the environment."""
+    """Stores a library in a bucket on S3 or a compatible server that honours `If-Match` (RFC 9110, 13.1.1). As with any
+    AWS client, the keys and the endpoint come from the environment."""
 
     atomic = True
 

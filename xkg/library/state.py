@@ -1,5 +1,5 @@
-"""Stores the last state of a library that a graph has seen. The state consists of the library's head, and of each paper
-as pulled or pushed. Each library has its own SQLite file."""
+"""Stores the library state that a graph last saw. The state consists of the library's head, and of each paper as pulled
+or pushed. Each library has its own SQLite file."""
 
 import hashlib
 import json
@@ -23,8 +23,8 @@ _SCHEMA = {
 
 
 class SeenHead(Value):
-    """`version` and `digest` describe the newest head. `signer` is the key that signed this head, or None if the head
-    is unsigned. `entries` maps each search ('' for all papers) to the number of log entries that have been read for it.
+    """`version` and `digest` describe the newest head. `signer` is the key that signed this head, or None if it is
+    unsigned. `entries` maps each search ('' for all papers) to the number of log entries that have been read for it.
     `tag` is a web server's tag for the head, and `data` is the head's bytes."""
 
     place: str
@@ -46,7 +46,7 @@ class SeenPaper(Value):
 
 
 class Seen:
-    """Reads and writes the last state of a library that a graph has seen."""
+    """Reads and writes the library state that a graph last saw."""
 
     def __init__(self, kg: Path, place: str) -> None:
         self.place = place

@@ -10,8 +10,8 @@ PAYLOAD_TYPE = "application/vnd.xkg.library-head+json"
 
 
 def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
-    """Returns a head's payload and the signing key's fingerprint (None if the head is unsigned). Raises
-    `UnsafeInputError` if the signature is invalid."""
+    """Returns a head's payload and the signing key's fingerprint (None if unsigned). Raises `UnsafeInputError` if the
+    signature is invalid."""
     try:
         is_sealed = "payloadType" in json.loads(data)
     except (ValueError, TypeError, RecursionError):

@@ -1,3 +1,3 @@
-"""Asks language models, with endpoints, an answer cache, a ledger, a budget and prompts.
+"""Asks language models questions: endpoints, an answer cache, a ledger, a budget and prompts.
 
 This package may import `config`, `files` and `errors`."""

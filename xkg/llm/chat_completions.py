@@ -55,8 +55,8 @@ class ChatCompletions:
 
     A call takes at most `seconds`, even if the response body arrives slowly. Temporary failures (408, 409, 429, 5xx, a
     dropped or refused connection) are retried for `patience` seconds, with the pauses that the endpoint requests. A
-    refused connection is retried only if the endpoint has answered before. `parameters` are added to each request. For
-    each model, the request shape that the endpoint accepts is remembered (`Accepted`).
+    refused connection is retried only if the endpoint has answered before. `parameters` are added to each request. The
+    request shape that the endpoint accepts is remembered for each model (`Accepted`).
 
     Calls run in an event loop in a separate thread, so `close` can cancel them immediately."""
 

@@ -1,4 +1,4 @@
-"""Asks the language model. The client takes a prompt and its inputs, and returns a validated object."""
+"""Asks language models questions. The client takes a prompt and its inputs, and returns a validated object."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ A = TypeVar("A", bound=AnswerType)
 
 class More(NamedTuple):
     """Data that the model asked to see before it answers. Asking for data is not a mistake, so the conversation
-    continues with the data."""
+    continues with it."""
 
     text: str
 
@@ -123,7 +123,7 @@ class LanguageModel:
 
     After an unusable answer, the client explains the mistake and asks again, up to twice in the same conversation. The
     last attempt is a new conversation with `expert_model`. Usable answers are cached by question (`xkg.llm.ledger`), so
-    no build pays twice for the same answer. `notify` receives each finished call, in the thread that made the call.
+    no build pays twice for the same answer. `notify` receives each finished call, in the thread that made it.
 
     The constructor raises `ModelUnavailableError` if a key is missing, `ConfigError` if settings contradict each other,
     and `StoreError` if answers cannot be stored. Safe to use from several threads."""
@@ -210,7 +210,7 @@ class LanguageModel:
         *,
         check: Callable[[A], str | More | None] = accept,
     ) -> A | None:
-        """Returns the stored first answer to this question if that answer is usable. No request is sent, and nothing is
+        """Returns the stored first answer to this question if it is usable. No request is sent, and nothing is
         recorded."""
         self._require_open()
         system, user = prompt.render(inputs)
@@ -329,7 +329,7 @@ class LanguageModel:
         )
 
     def _reply(self, question: Question, request: Request) -> tuple[Reply, bool]:
-        """Returns the answer, and whether the answer is new. Concurrent calls with the same question wait for a single
+        """Returns the answer, and whether it is new. Concurrent calls with the same question wait for a single
         request."""
         with self._changed:
             turn = self._asking.setdefault(request.key, threading.Lock())
@@ -374,7 +374,7 @@ class LanguageModel:
 
     def _begin(self, question: Question, messages: Sequence[Message]) -> int:
         """Records a new call in the ledger and returns its number. If the budget is exceeded only because of the
-        estimates for in-flight calls, waits for these calls, which may turn out cheaper."""
+        estimates for in-flight calls, waits for those calls, which may turn out cheaper."""
         sent = sum(tokens(message["content"]) for message in messages)
         dollars = self._prices.dollars(question.model, sent, 0, TYPICAL_OUTPUT)
         with self._changed:

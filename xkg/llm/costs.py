@@ -39,9 +39,9 @@ class Cost(Value):
 
 
 class Costs(Value):
-    """A table of costs, with the most expensive rows first, and their total. `open` is the number of calls that are
-    running or were interrupted. These calls may cost about `open_dollars`, and no other count includes them.
-    `unpriced_models` have no known price."""
+    """A cost table, with the most expensive rows first, and a total. `open` is the number of calls that are running or
+    were interrupted. These calls may cost about `open_dollars`, and no other count includes them. `unpriced_models`
+    have no known price."""
 
     by: By
     rows: tuple[Cost, ...]
@@ -73,10 +73,9 @@ class Costs(Value):
 
 def costs(kg: Path, settings: LlmSettings, papers: Sequence[str] = (), by: By = "paper") -> Costs:
     """Returns the costs of the graph in `kg`, for the given papers or for all papers. Works while a build is writing to
-    the ledger. Calls recorded without a price use the prices in the current settings.
+    the ledger. Calls recorded without a price are priced by the current settings.
 
-    Raises `UnknownIdError` if the ledger has no calls for a paper, and `CorruptStoreError` if the ledger cannot be
-    read."""
+    Raises `UnknownIdError` if the ledger has no calls for a paper, and `CorruptStoreError` if it cannot be read."""
     path = kg / LEDGER
     prices = Prices(settings.prices)
     rows: dict[str, Cost] = {}

@@ -1,5 +1,5 @@
-"""Defines the endpoint interface, which is implemented for servers (`chat_completions`), programs (`program_endpoint`)
-and callers (`caller`)."""
+"""Defines the endpoint interface, which servers (`chat_completions`), programs (`program_endpoint`) and callers
+(`caller`) implement."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ class Reply:
 
 class Endpoint(Protocol):
     """A source of answers, such as a server or a program. `at` identifies the endpoint in messages, and `remedy` tells
-    the user what to do if the endpoint does not answer. `searches` means that the endpoint can search the web. Safe to
-    use from several threads."""
+    the user what to do if it does not answer. `searches` means that the endpoint can search the web. Safe to use from
+    several threads."""
 
     at: str
     remedy: str

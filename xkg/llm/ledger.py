@@ -44,8 +44,8 @@ _SCHEMA = {
         seconds REAL NOT NULL, dollars REAL, outcome TEXT NOT NULL, answer BLOB NOT NULL)""",
     "calls_of_a_paper": "CREATE INDEX IF NOT EXISTS calls_of_a_paper ON calls (paper)",
     "calls_of_an_answer": "CREATE INDEX IF NOT EXISTS calls_of_an_answer ON calls (answer)",
-    # This table contains running totals for all calls. A trigger updates the totals, so every version of xkg keeps them
-    # current.
+    # This table contains running totals for all calls.
+    # A trigger updates the totals, so every version of xkg keeps them current.
     "sums": """CREATE TABLE IF NOT EXISTS sums AS
         SELECT model, dollars IS NULL AS unpriced, TOTAL(input_tokens) AS input_tokens,
             TOTAL(cached_tokens) AS cached_tokens, TOTAL(output_tokens) AS output_tokens, TOTAL(dollars) AS dollars
@@ -69,7 +69,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class Question:
-    """The columns of a ledger row that are known before the answer."""
+    """The ledger columns that are known before the answer."""
 
     paper: str
     stage: str

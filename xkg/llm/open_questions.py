@@ -1,4 +1,4 @@
-"""Stores questions for a job's caller, and the caller's answers, in one SQLite file per graph.
+"""Stores questions for a job's caller, and the answers, in one SQLite file per graph.
 
 A build posts questions, and the caller fetches and answers them from any process. Only the first answer counts.
 Everything is on disk, so a build or caller can resume after being killed."""
@@ -33,7 +33,7 @@ _SCHEMA = {
 @dataclass(frozen=True)
 class OpenQuestion:
     """A question that waits for an answer. `given_ago` is the number of seconds since a caller last received the
-    question, or None if no caller has received the question."""
+    question, or None if no caller has received it."""
 
     id: str
     job: int
@@ -102,7 +102,7 @@ class OpenQuestions:
 
     def schema(self, job: int, id: str) -> Mapping[str, Any]:
         """Returns the answer schema for an open question. Raises `UnknownIdError` if the job has no such question, and
-        `InputError` if the question has already been answered."""
+        `InputError` if it has already been answered."""
         with self._reading() as db:
             row = db.execute("SELECT job, schema, answer IS NOT NULL FROM questions WHERE id = ?", (id,)).fetchone()
         if row is None or row[0] != job:
@@ -119,8 +119,7 @@ class OpenQuestions:
             return db.execute(update, (answer, id, job)).rowcount == 1
 
     def last_visit(self, job: int) -> float:
-        """Returns the time at which a caller last fetched or answered a job's questions, or 0 if this never
-        happened."""
+        """Returns when a caller last fetched or answered a job's questions, or 0 if never."""
         with self._reading() as db:
             row = db.execute("SELECT at FROM visits WHERE job = ?", (job,)).fetchone()
         return float(row[0]) if row else 0.0

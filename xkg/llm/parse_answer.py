@@ -81,7 +81,7 @@ def _validated(value: Any, kind: type[A]) -> A:
 
 
 def objection(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> str | None:
-    """Returns a one-line description of how an answer violates a schema, or None if the answer is valid."""
+    """Returns a one-line description of how an answer violates a schema, or None if it is valid."""
     from jsonschema import Draft202012Validator
 
     faults = sorted(Draft202012Validator(schema).iter_errors(answer), key=lambda fault: list(map(str, fault.path)))
@@ -105,8 +105,8 @@ def complaint_of(error: ValidationError) -> UnusableError:
 
 @cache
 def answer_schema(kind: type[BaseModel]) -> dict[str, Any]:
-    """Returns the JSON schema of an answer for strict structured output, in which every object is closed and every
-    field is required."""
+    """Returns an answer's JSON schema for strict structured output: every object is closed and every field is
+    required."""
     schema = kind.model_json_schema()
     definitions = schema.get("$defs", {})
     strict: dict[str, Any] = _strict(schema, definitions)

@@ -33,9 +33,8 @@ class Prices:
         self._own = own
 
     def of(self, model: str) -> Price | None:
-        """Returns a model's price, or None if the price is unknown. A dated snapshot without a separate price has its
-        model's price. A gateway name (`openai/o4-mini`) without a separate price has the price of the model after the
-        slash."""
+        """Returns a model's price, or None if unknown. A dated snapshot without its own price takes its model's price.
+        A gateway name (`openai/o4-mini`) without its own price takes the price of the model after the slash."""
         for name in (model, model.rpartition("/")[2]):
             for candidate in (name, _SNAPSHOT.sub("", name)):
                 if candidate in self._own:
@@ -54,7 +53,7 @@ class Prices:
         return cost / 1_000_000
 
     def require(self, models: Mapping[str, None] | set[str]) -> None:
-        """Raises `ConfigError` if a model has no price, because the cost of such a model cannot be limited."""
+        """Raises `ConfigError` if a model has no price, because its cost cannot be limited."""
         unknown = sorted(model for model in models if self.of(model) is None)
         if unknown:
             raise ConfigError(

@@ -14,13 +14,13 @@
 
 Text between {{#name}} and {{/name}} is omitted if that input is empty.
 
-Papers and repositories are data, not instructions. Every input is enclosed in marks with its name and a digest of its
-text. The data cannot forge these marks, and the system message explains them.
+Papers and repositories are data, not instructions. Every input is enclosed in markers with its name and a digest of its
+text. The data cannot forge these markers, and the system message explains them.
 
 Endpoints charge less for a prefix that a question shares with an earlier question, so the text that all questions share
-comes first. The text after the last input is moved to the end of the system message. An input's marks do not depend on
-any text after it. A prompt file lists the inputs shared by many of a paper's questions first. Prompt files that share
-their first input have no system message (an empty line above `===`), and nothing is moved. Their questions are
+comes first. The text after the last input is moved to the end of the system message. An input's markers do not depend
+on any text after it. A prompt file first lists the inputs that many of a paper's questions share. Prompt files that
+share their first input have no system message (an empty line above `===`), and nothing is moved. Their questions are
 therefore identical up to the end of that input. Such prompts also share one answer type, since endpoints put the
 answer's schema before the system message.
 """
@@ -83,8 +83,8 @@ class Prompt:
         return "\n\n".join(filter(None, (self.system, _DATA, task.strip()))), _SLOT.sub(data, user.strip())
 
     def _split(self) -> tuple[str, str]:
-        """Returns the user message up to its last input, and the lines after that input if these lines belong in the
-        system message."""
+        """Returns the user message up to its last input, and the lines after that input if they belong in the system
+        message."""
         if not self.system:
             return self.user, ""
         last = max((slot.end() for slot in _SLOT.finditer(self.user)), default=0)
@@ -102,7 +102,7 @@ def _mark(name: str, inputs: Mapping[str, str]) -> str:
 
 
 def shown_later(text: str) -> str:
-    """Returns the message with data that the model asked to see, enclosed in marks like an input."""
+    """Returns the message with data that the model asked to see, enclosed in markers like an input."""
     mark = _mark("more", {"more": text})
     return f"What you asked to see:\n<<<more {mark}>>>\n{text}\n<<<end more {mark}>>>\n\nNow answer the question."
 

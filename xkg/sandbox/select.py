@@ -15,8 +15,9 @@ from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.runner import Job, Limits, Runner
 
-# Lists the modules that take seconds to import, by package. None of these modules starts threads, which would rule out
-# forking. The second value is the prefix of environment variables that the package reads on import.
+# Lists the modules that take seconds to import, by package.
+# None of these modules starts threads, which would rule out forking.
+# The second value is the prefix of environment variables that the package reads on import.
 _PRELOADED = {
     "numpy": (("numpy",), None),
     "torch": (("torch", "torch._dynamo"), "TORCH"),
@@ -74,8 +75,8 @@ def warmed(runner: Runner) -> Iterator[Runner]:
 
 
 def preloaded_modules(job: Job) -> list[str]:
-    """Returns the modules worth importing before a job, from the packages that the job imports. Excludes modules that
-    the job configures with environment variables, because the variables would be set too late."""
+    """Returns the modules worth importing before a job, from the packages that it imports. Excludes modules that the
+    job configures with environment variables, because those would be set too late."""
     texts = [*job.files.values(), *job.arguments]
     imported = {name for text in texts for name in _IMPORTED.findall(text)}
     return [

@@ -1,6 +1,6 @@
 """Stores ablation results in files next to the bundles, so that they are not lost when a paper is rebuilt.
 
-Exports contain the same values as a list in `ablations.json`."""
+Exports contain the same values, as a list in `ablations.json`."""
 
 import json
 from collections.abc import Iterable

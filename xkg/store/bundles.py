@@ -33,7 +33,7 @@ class BundleFile(Value):
 
 def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleFile:
     """Stores a bundle in `folder`, which must exist. Unless `durable` is set, a power failure may damage the file.
-    Copies need not be durable, because the hash reveals the damage. Raises `OSError` if the file cannot be written."""
+    Copies need not be durable, because the hash reveals any damage. Raises `OSError` if the file cannot be written."""
     data = serialise(bundle)
     sha256 = stated_sha256(data)
     path = folder / _name(bundle.paper.id, sha256)
@@ -51,7 +51,7 @@ def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleF
 
 
 def read(path: Path, paper: str | None = None) -> PaperBundle:
-    """Reads a bundle file. Raises `CorruptStoreError`, whose message contains the file and, if given, the paper."""
+    """Reads a bundle file. Raises `CorruptStoreError`, whose message names the file and, if given, the paper."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -79,7 +79,7 @@ def serialise(bundle: PaperBundle) -> bytes:
 
 
 def stated_sha256(data: bytes) -> str:
-    """Returns the hash recorded in a bundle file, without checking the hash."""
+    """Returns the hash recorded in a bundle file, without checking it."""
     return data[len(_HEAD) : _HASH_END].decode("ascii")
 
 

@@ -37,4 +37,4 @@ class Feed(Protocol):
 
     def changes(self, since: Position | None) -> Changes:
         """Returns the changes since a position. Returns the whole graph if `since` is None, belongs to a different
-        graph, or is older than tombstones that have been deleted."""
+        graph, or is older than deleted tombstones."""

@@ -1,5 +1,4 @@
-"""Defines the interfaces to a stored graph, which are `GraphStore` for writing, `Snapshot` for reading, and their value
-types."""
+"""Defines the interfaces to a stored graph: `GraphStore` for writing, `Snapshot` for reading, and their value types."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -68,10 +67,10 @@ class Table(Value):
 
 
 class TechniqueView(Value):
-    """A technique with its place in the hierarchy. `path` lists the names from the top down to the technique itself,
-    and `children` are its components in order. `without_code` lists the names of components (including hidden ones)
-    that have no code and no components with code. Searches also find hidden techniques. Hidden techniques have no code,
-    and `technique.hidden` is the reason."""
+    """A technique and its place in the hierarchy. `path` lists the names from the top down to the technique itself, and
+    `children` are its components in order. `without_code` lists the names of components (including hidden ones) that
+    have no code and no components with code. Searches also find hidden techniques. Hidden techniques have no code, and
+    `technique.hidden` is the reason."""
 
     technique: Technique
     paper_title: str
@@ -82,8 +81,8 @@ class TechniqueView(Value):
 
 
 class Facts(Value):
-    """A technique's properties for filters. If there is no code, `level` is `none` and `language` is empty. `vouchers`
-    are the keys that attest the code (`xkg.attestations.trust`)."""
+    """The technique properties that filters use. If there is no code, `level` is `none` and `language` is empty.
+    `vouchers` are the keys that attest the code (`xkg.attestations.trust`)."""
 
     paper: str
     level: Level
@@ -126,8 +125,8 @@ class Coverage(NamedTuple):
 
 
 class Background(NamedTuple):
-    """The distribution of cosines between a vector and all techniques in a graph, which shows what cosine to expect for
-    an unrelated technique. `techniques` is the number of techniques. All values are 0 if there are no vectors."""
+    """The distribution of cosines between a vector and all techniques in a graph, which shows the cosine to expect for
+    an unrelated technique. All values are 0 if there are no vectors."""
 
     mean: float
     deviation: float
@@ -153,7 +152,7 @@ class Snapshot(Protocol):
 
     def paper_count(self) -> int: ...
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
-        """If `words` is a paper's id, returns this id. Otherwise, returns the ids of papers with the title `words`, or
+        """If `words` is a paper's id, returns that id. Otherwise, returns the ids of papers with the title `words`, or
         else of papers whose titles begin with `words`. Case, spaces and punctuation are ignored. Returns up to `most`
         ids, in order."""
 
@@ -193,12 +192,12 @@ class Snapshot(Protocol):
         the query is prose."""
 
     def spelled(self, word: str) -> str | None:
-        """Returns a word in a name or title that is spelled similarly to `word`, or None."""
+        """Returns a word in a name or title that is spelled like `word`, or None."""
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
-        """Returns the total weight of the query's words in each of these techniques, and the total weight of all words
-        in the query. A word's weight is the square root of its inverse document frequency. Weights are scaled so that a
-        word that does not occur in the graph has weight 1."""
+        """Returns the total weight of the query's words in each of these techniques, and in the whole query. A word's
+        weight is the square root of its inverse document frequency. Weights are scaled so that a word not in the graph
+        has weight 1."""
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Returns the late-interaction score (-1 to 1) between a query and each of these techniques. Techniques without
@@ -217,7 +216,7 @@ class Snapshot(Protocol):
         """Returns the facts for these techniques. Unknown ids are omitted."""
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        """Returns the ids of papers in the graph cited by a paper, and the ids of papers that cite this paper."""
+        """Returns the ids of papers in the graph cited by a paper, and the ids of papers that cite it."""
 
 
 class Recognise(NamedTuple):
@@ -280,8 +279,8 @@ class GraphStore(Protocol):
         self, first: int | None, second: int | None
     ) -> "Iterator[tuple[PaperBundle | None, PaperBundle | None]]":
         """Yields both states of each paper that differs between two generations, in id order. A state is None if the
-        paper is missing from that generation. `second` defaults to the current generation, and `first` to the
-        generation before `second`. Raises `StoreError` if a generation has been deleted."""
+        paper is missing from that generation. `second` defaults to the current generation, and `first` to the one
+        before it. Raises `StoreError` if a generation has been deleted."""
 
     def rebuild(self) -> tuple[int, list[str]]:
         """Rebuilds all derived data. Returns the new generation's number, and a list of one-line notes."""

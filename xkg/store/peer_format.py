@@ -46,8 +46,8 @@ _CODE_FIELDS = ("implementation", "test", "documentation", "package")
 
 def read_peer(path: Path, check: Check) -> PaperBundle:
     """Reads the paper in a graph file. Nothing is pruned, and the file's own `pass_exec` is kept in `Code.claims`.
-    `check` is called for each implementation, but imported code has at most the level `parsed`. Top-level techniques
-    with components become methodologies.
+    `check` is called for each implementation, but the level of imported code never exceeds `parsed`. Top-level
+    techniques with components become methodologies.
 
     Raises `InputError` with the file and the problem."""
     try:

@@ -157,8 +157,8 @@ def same_server(one: str, other: str) -> bool:
 
 def repository_address(text: str) -> RepositoryAddress | None:
     """Returns the repository behind an address. The address may be a web page, an API URL or a git remote, with or
-    without a scheme, optionally with `@reference`. If the address is a forge's page for a branch, tag or commit, the
-    reference is that branch, tag or commit. Returns None for anything else."""
+    without a scheme, optionally with `@reference`. If the address is a forge's page for a branch, tag or commit, that
+    is the reference. Returns None for anything else."""
     url, is_bare = _as_url(text.strip())
     try:
         place = address(url)
@@ -184,8 +184,8 @@ def repository_address(text: str) -> RepositoryAddress | None:
 
 
 def _as_url(text: str) -> tuple[str, bool]:
-    """Returns the text as a URL, and whether the text was bare. Bare text has neither a scheme nor a user that
-    identifies it as an address."""
+    """Returns the text as a URL, and whether it was bare. Bare text has neither a scheme nor a user that identifies it
+    as an address."""
     if match := _SCHEME.match(text):
         return f"{match[1]}://{text[match.end() :]}", False
     if "://" not in text and (match := _SCP.match(text)):

@@ -5,8 +5,7 @@ import unicodedata
 from collections import Counter
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
-# Matches text that follows a title in any style. Examples are the venue, its volume and pages, addresses and
-# identifiers.
+# Matches text that follows a title in any style, such as the venue, its volume and pages, addresses and identifiers.
 _AFTER_TITLE = re.compile(
     r"(?:In(?::|\s+(?:In\b|Proc\.|Proceedings\b|Advances\b|[A-Z][\w.]*\s+[A-Z][\w.]*,\s*eds?\b|[^,]{3,80}\(eds?\.\)))"
     r"|Proc\.|Proceedings\s+of\s+the\b|Advances\s+in\s+Neural\s+Information\b|Advances$|Proceedings$|Springer$|PMLR\b"

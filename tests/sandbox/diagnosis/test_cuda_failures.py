@@ -19,7 +19,7 @@ def test_a_run_that_needs_a_gpu_is_told_what_stands_in_for_it(output: str) -> No
     assert cuda_remedy([], on_cpu=False) == "it needs a GPU; pass --cpu to run its CUDA code on the CPU"
     told = cuda_remedy(["--no-cuda"], on_cpu=True)
     assert told == (
-        "the CPU cannot replace CUDA for kernels, Triton or NCCL; the code's own option --no-cuda may turn CUDA off"
+        "CUDA kernels, Triton and NCCL cannot run on the CPU; the code's own option --no-cuda may turn CUDA off"
     )
 
 

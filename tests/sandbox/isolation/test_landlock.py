@@ -92,5 +92,5 @@ def test_what_is_weaker_depends_on_kernel_and_user(monkeypatch: pytest.MonkeyPat
 def test_packages_are_not_installed_without_bubblewrap(tmp_path: Path) -> None:
     made = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), LandlockRunner()).make(["numpy"])
     assert made.site is None
-    assert "only be installed in bubblewrap" in made.missing["numpy"]
+    assert "only under bubblewrap" in made.missing["numpy"]
     assert made.incomplete

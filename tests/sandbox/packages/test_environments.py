@@ -147,7 +147,7 @@ def test_names_that_only_the_table_of_conda_forge_knows(index: Index, environmen
 def test_another_project_of_the_same_name_is_not_taken(index: Index, environments: UvEnvironments) -> None:
     index.add("lml", "1.0", {"lml/__init__.py": "from lml.plugin import load\n", "lml/plugin.py": "def load(): ...\n"})
     environment = environments.make({"lml": ["LML"]})
-    assert environment.missing == {"lml": "the registry's lml is another project: it has no LML"}
+    assert environment.missing == {"lml": "the registry's lml is a different project: it has no LML"}
     assert environment.packages == ()
     # One of the names is enough, because the others may exist in another version.
     assert environments.make({"lml": ["LML", "load"]}).packages == ("lml==1.0",)

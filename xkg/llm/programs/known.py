@@ -28,8 +28,8 @@ _LOGIN_SECONDS = 20.0
 
 
 def program_of(model: str) -> tuple[Program, str] | None:
-    """Returns the program and model that a setting refers to, or None if the setting refers to a model on a server. An
-    empty model means the program's default. Raises `ConfigError` for a command that cannot be split."""
+    """Returns the program and model that a setting refers to, or None if it refers to a model on a server. An empty
+    model means the program's default. Raises `ConfigError` for a command that cannot be split."""
     name, _, rest = model.partition(":")
     if name == Command.name:
         return Command(rest), ""
@@ -79,6 +79,6 @@ def is_logged_in(program: Program, path: str) -> bool:
 
 
 def suggestion() -> str:
-    """Returns a suggestion for users without a key, which names the first installed program. Returns '' if no program
-    is installed."""
+    """Returns a hint for users without a key that names the first installed program. Returns '' if no program is
+    installed."""
     return next((f"{each.title} is installed; try --llm {each.name}" for each, _ in installed()), "")

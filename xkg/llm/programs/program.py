@@ -1,4 +1,4 @@
-"""Defines the interface for agent programs, with questions, start commands and answers."""
+"""Defines the interface for agent programs: questions, start commands and answers."""
 
 import json
 import tomllib
@@ -106,8 +106,7 @@ class Program(ABC):
 
     @abstractmethod
     def logged_in(self, variables: Mapping[str, str], /) -> Sequence[str] | bool:
-        """Returns whether the user is logged in, or the arguments for a command that exits with 0 if the user is logged
-        in."""
+        """Returns whether the user is logged in, or the arguments for a command that exits with 0 if they are."""
 
 
 def conversation(messages: Sequence[Message]) -> tuple[str, str]:
@@ -132,7 +131,7 @@ def login_file(variables: Mapping[str, str], name: str, folder: str) -> Path:
 
 
 def own_settings(names: Collection[str], *paths: Path) -> dict[str, Any]:
-    """Returns the user's settings with these names, from the first of these JSON or TOML files that can be read."""
+    """Returns the user's settings with these names, from the first of the JSON or TOML files that can be read."""
     for path in paths:
         try:
             text = path.read_text("utf-8")

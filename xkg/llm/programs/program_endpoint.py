@@ -96,7 +96,7 @@ class ProgramEndpoint:
     def _run(
         self, command: Sequence[str], stdin: str, variables: Mapping[str, str], folder: Path, empty: Path
     ) -> Ran | Reply:
-        """Returns the run, or a reply that states which limit the run exceeded. Raises `ModelUnavailableError` after
+        """Returns the run, or a reply that states which limit it exceeded. Raises `ModelUnavailableError` after
         `close`."""
         question = folder / "question"
         question.write_text(stdin, "utf-8")

@@ -1,5 +1,5 @@
-"""Finds missing packages that only show up at run time, such as a library's lazily imported dependencies, or modules
-with computed names."""
+"""Finds packages that turn out to be missing only at run time, such as a library's lazily imported dependencies, or
+modules with computed names."""
 
 from collections.abc import Callable, Sequence
 

@@ -11,8 +11,7 @@ _MOST_OPTIONS = 3
 
 def names_cuda(output: str, *, on_cpu: bool = False) -> bool:
     """Returns whether a run failed with an error about CUDA. If the error has no message, the line of code that raised
-    the error is checked instead. If `on_cpu` is set, errors from torch functions without a CPU implementation also
-    count."""
+    it is checked instead. If `on_cpu` is set, errors from torch functions without a CPU implementation also count."""
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     lines = [line for line in traceback.splitlines() if line.strip()]
     frames = [i for i, line in enumerate(lines) if line.lstrip().startswith('File "')]
@@ -37,5 +36,5 @@ def cuda_remedy(options: Iterable[str], *, on_cpu: bool) -> str:
     own = ", ".join(options)
     own = f"; the code's own option {own} may turn CUDA off" if own else ""
     if on_cpu:
-        return f"the CPU cannot replace CUDA for kernels, Triton or NCCL{own}"
+        return f"CUDA kernels, Triton and NCCL cannot run on the CPU{own}"
     return f"it needs a GPU; pass --cpu to run its CUDA code on the CPU{own}"

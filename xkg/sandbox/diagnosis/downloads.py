@@ -1,5 +1,4 @@
-"""Finds the download that a failed run needed, from the addresses that the run tried to reach
-(`guest.network_record`)."""
+"""Finds the download that a failed run needed, from the addresses that it tried to reach (`guest.network_record`)."""
 
 import json
 import re
@@ -24,7 +23,7 @@ _MOST_HOSTS = 4
 
 class Reached(Value):
     """An address that code tried to reach, with its host and port. `place` is the line of the command's own code that
-    was running (`train.py:8`), and `library` is the package that this line called. `place` and `library` are empty if
+    was running (`train.py:8`), and `library` is the package that it called. `place` and `library` are empty if
     unknown."""
 
     address: str
@@ -73,6 +72,6 @@ def is_of_network(output: str) -> bool:
 
 
 def stated_size(output: str) -> str:
-    """Returns the download size stated in the output, or '' if the output states none."""
+    """Returns the download size stated in the output, or '' if there is none."""
     found = _SIZE.search(output)
     return found[1] if found else ""

@@ -1,4 +1,4 @@
-"""Classifies why a test failed, based on the test's output."""
+"""Classifies why a test failed, based on its output."""
 
 import re
 import sys
@@ -122,7 +122,7 @@ def missing_modules(output: str) -> list[str]:
 
 
 def lacking_modules(output: str) -> list[tuple[str, str]]:
-    """Returns pairs of a module's dotted name and a name that the module lacks, according to the last error."""
+    """Returns pairs of a module's dotted name and a name that it lacks, according to the last error."""
     last = output.rpartition("Traceback (most recent call last):")[2]
     found = [(module, name) for name, module in _NO_SUCH_NAME.findall(last)] + _NO_ATTRIBUTE.findall(last)
     return list(dict.fromkeys(found))
@@ -136,8 +136,7 @@ def missing_packages(output: str) -> list[str]:
 def _missing_module(message: str) -> Cause:
     match = re.search(r"No module named '([\w.]+)'(; '[\w.]+' is not a package)?", message)
     name = match[1] if match else ""
-    # The API was removed if the package is installed but lacks the module, or if the module was dropped from the
-    # standard library.
+    # The API was removed if the installed package or the standard library no longer has the module.
     removed = "." in name or name in _REMOVED_MODULES
     return Cause.REMOVED_API if removed else Cause.MISSING_PACKAGE
 

@@ -213,6 +213,6 @@ def _lines(listed: str | None) -> frozenset[int] | None:
 
 
 def _stack_after(limits: Limits) -> float:
-    """Returns the time, in seconds, at which a run prints its stack. The time leaves a margin before the timeout,
-    because the harness starts counting slightly later than the runner."""
+    """Returns how many seconds into a run its stack is printed. The time leaves a margin before the timeout, because
+    the harness starts counting slightly later than the runner."""
     return max(0.05, limits.seconds - min(2.0, limits.seconds / 4))

@@ -33,8 +33,9 @@ from xkg.value import Value
 
 __all__ = ["ENOUGH_MUTANTS", "MUTANTS", "MUTATION_SECONDS", "Interrupted", "Proof", "Stopped", "prove"]
 
-# This limits the total time of all runs after the first, excluding waiting time. The number of mutants depends only on
-# the code. If the machine is too slow to run all mutants, the result is `NOT_SETTLED`.
+# Limits the total time of all runs after the first, excluding waiting time.
+# The number of mutants depends only on the code.
+# If the machine is too slow to run all mutants, the result is `NOT_SETTLED`.
 MUTATION_SECONDS = 1800.0
 MUTANTS = 32
 ENOUGH_MUTANTS = 10
@@ -45,7 +46,7 @@ _Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Proof(Value):
-    """The evidence for the level reached, and the reason why the level is not higher (`Cause.PASSES` for the highest
+    """The evidence for the level reached, and the reason why it is not higher (`Cause.PASSES` for the highest
     level)."""
 
     evidence: Evidence

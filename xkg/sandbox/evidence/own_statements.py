@@ -1,7 +1,7 @@
-"""Finds a composed module's own statements by comparing the module with its components.
+"""Finds a composed module's own statements by comparing it with its components.
 
 Comments are ignored, because the module's author may have added them. A statement belongs to a component if the
-component contains an equal statement. Composition merges imports and renames definitions that occur in two components
+component contains an equal one. Composition merges imports and renames definitions that occur in two components
 (`f__part`), so module-level names are compared without the suffix after `__`."""
 
 import ast
@@ -30,7 +30,7 @@ def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
 
 
 def component_calls(source: str, components: Iterable[str]) -> frozenset[int]:
-    """Returns the first lines of statements that only call a function or class from `components`, or a method of an
+    """Returns the first lines of statements that only call a function or class from `components`, or a method on an
     instance of such a class. Arguments must be names, attributes or constants. Returns an empty set if the module does
     not parse."""
     theirs = {name for component in components for name in _defined(component)}

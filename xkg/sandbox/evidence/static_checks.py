@@ -29,7 +29,7 @@ def check_parsed(source: str) -> Evidence:
 
 
 def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence | None:
-    """Returns evidence that names the imports of `source` that `environment` lacks, with the reasons. Returns None if
+    """Returns evidence that lists the imports in `source` missing from `environment`, with reasons. Returns None if
     nothing is missing."""
     absent = [name for name in needed_imports(source) if name in environment.missing]
     if not absent:
@@ -40,7 +40,7 @@ def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence
 
 
 def failure(outcome: Outcome, limits: Limits) -> str:
-    """Explains in one line why a run failed, based on the limit that the run hit or the last error that it printed."""
+    """Explains in one line why a run failed, based on the limit that it hit or the last error that it printed."""
     if outcome.ended == "timeout":
         return f"timeout: the run reached its limit of {limits.seconds:g} seconds"
     if outcome.ended == "memory":

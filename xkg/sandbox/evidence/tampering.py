@@ -10,8 +10,8 @@ from xkg.sandbox.evidence.python_ast import last_name
 
 
 class Reach(StrEnum):
-    """A target of tampering. `INTERPRETER` is the harness's frames and memory, which would allow code to forge the
-    result. `SOURCE` is the code's own source, which would reveal a mutant without running the code. `PATCH` is the
+    """A target of tampering. `INTERPRETER` is the harness's frames and memory, which would let code forge the result.
+    `SOURCE` is the code's own source, which would reveal a mutant without running the code. `PATCH` stands for the
     code's imports. `OTHER` is any other construct that a repair must not introduce."""
 
     INTERPRETER = "interpreter"

@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _watched(child: int, wakeup: int, until: float) -> int:
-    """Returns the command's wait status, or SIGKILL if the command had to be killed."""
+    """Returns the command's wait status, or SIGKILL if it had to be killed."""
     waiting = select.poll()
     waiting.register(wakeup, select.POLLIN)
     waiting.register(0, select.POLLIN)

@@ -3,8 +3,8 @@
 
 This process already runs in a sandbox. Each job is a fork in its own Landlock domain, nested in this process's domain.
 A job cannot signal, trace or inspect this process, and has its own limits, output and session. When a job ends, its
-descendants are killed and the scratch folders are emptied, so that every job starts from the same state. Only the fork
-reads the job, never this process.
+descendants are killed and the scratch folders are emptied, so that every job starts from the same state. Only the fork,
+never this process, reads the job.
 
 The process communicates over the socket given by its first argument. The process first sends `ready` if jobs can be
 forked, and otherwise exits. Each incoming message then contains three descriptors. These are a job as JSON, the job's

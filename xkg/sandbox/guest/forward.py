@@ -14,8 +14,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def forwarded(path: str) -> Iterator[None]:
-    """Forwards a loopback port to the socket at `path`, and uses the port as the proxy for this process and its
-    children."""
+    """Forwards a loopback port to the socket at `path`, and uses it as the proxy for this process and its children."""
 
     def relay(source: socket.socket, sink: socket.socket) -> None:
         with contextlib.suppress(OSError):

@@ -41,14 +41,14 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """Returns the kernel's Landlock ABI version, or 0 if the kernel has no Landlock."""
+    """Returns the kernel's Landlock ABI version, or 0 if there is none."""
     if not sys.platform.startswith("linux"):
         return 0
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
 
 
 def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None = None) -> None:
-    """Restricts this process to `paths`, which lists each path with the access rights to the path and everything below.
+    """Restricts this process to `paths`, which lists each path with the access rights to it and everything below.
     Missing paths are skipped. From ABI 4, TCP connections are restricted to `port`. From ABI 6, abstract sockets and
     signals are restricted to the process's own descendants. If `paths` is None, files and TCP stay unrestricted. With
     any ABI, processes outside the domain cannot be traced or inspected. Raises `OSError` if the kernel refuses the

@@ -2,8 +2,8 @@
 job.
 
 The script reads one JSON object from `xkg.sandbox.isolation.landlock` on standard input. The script then writes one
-line to the descriptor `status`. The line contains the job's wait status, or `refused` and the reason if the job could
-not be started."""
+line to the descriptor `status`. The line contains the job's wait status, or `refused` and the reason if it could not be
+started."""
 
 import json
 import os

@@ -5,9 +5,9 @@ counters.
 If no lines are awaited, the program counts how often each line runs, and records the files that Python opens. The first
 counter then identifies the line that last printed text matching a pattern.
 
-If the request has groups of awaited lines, the program records only these lines. Tracing stops once one line in each
-group has run, and the process then continues at full speed. The first counter is nonzero if the result is unknown.
-Either no process has started tracing yet, or a process gave up after too many interpreter steps."""
+If the request lists groups of awaited lines, the program records only those. Tracing stops once one line in each group
+has run, and the process then continues at full speed. The first counter is nonzero if the result is unknown. Either no
+process has started tracing yet, or a process gave up after too many interpreter steps."""
 
 import dis
 import json

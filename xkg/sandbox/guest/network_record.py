@@ -15,7 +15,7 @@ _MOST = 40
 
 
 def asking(tree: str) -> "tuple[str, str]":
-    """Returns the line of the command's own code that is running, and the package that this line called."""
+    """Returns the line of the command's own code that is running, and the package that it called."""
     own = (tree, sys.base_prefix)
     folders = [os.path.join(each, "") for each in sys.path if each and not each.startswith(own)]  # noqa: PTH118
     library = ""

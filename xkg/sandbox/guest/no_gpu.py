@@ -7,7 +7,7 @@ mapped to the CPU, and `torch.cuda` functions that need a driver do nothing. The
 Installed packages see no CUDA, so they use their CPU paths. In jax, GPU platforms are aliases of the CPU. TensorFlow
 assigns operations to devices itself, so the patch only adds a GPU to TensorFlow's list of devices.
 
-A copy from the GPU (`x.cpu()`) remains a copy, which does not change when training continues."""
+A copy from the GPU (`x.cpu()`) is still a copy, so it does not change when training continues."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _DO_NOTHING = ("set_", "reset_", "init", "ipc_", "synchronize", "empty_", "range
 
 
 class AfterImport:
-    """Calls patch functions with a module once the module is imported. Errors are caught separately for each patch, so
-    a missing interface in one library version does not prevent the other patches."""
+    """Calls patch functions with a module once it is imported. Errors are caught separately for each patch, so a
+    missing interface in one library version does not prevent the other patches."""
 
     def __init__(self, changes: dict[str, tuple[Callable[[Any], None], ...]]) -> None:
         self._changes = changes

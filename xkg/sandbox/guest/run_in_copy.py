@@ -1,8 +1,7 @@
-"""Runs a command in a copy of the command's starting folder. Runs inside the sandbox and uses only the standard
-library.
+"""Runs a command in a copy of its starting folder. Runs inside the sandbox and uses only the standard library.
 
 The request is a JSON object on stdin. The command's output goes to this program's stdout. The report, a JSON object,
-goes to this program's stderr, to which no other process in the sandbox can write. `python` is the interpreter of a
+goes to this program's stderr, which no other process in the sandbox can write to. `python` is the interpreter of a
 virtual environment with the package folder on its module path. If there are `traced` files or `awaited` lines, every
 Python process starts with the program `tracer` (`guest.line_trace`). All processes map one file of counters, so the
 counts from killed processes are kept too. If two processes run the same line at the same moment, only one run may be
@@ -101,7 +100,7 @@ def main() -> None:
 
 
 def environment(folder: Path, request: dict[str, Any]) -> Path:
-    """Creates a virtual environment for the command. Returns the environment's folder of programs."""
+    """Creates a virtual environment for the command. Returns the folder that contains the environment's programs."""
     for name, content in request["python"].items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -200,8 +199,8 @@ def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:
 
 
 def changes(original: Path, tree: Path, without: set[str]) -> dict[str, list[str]]:
-    """Returns the files from the original folder that the command removed from the copy (at most 20), and the files
-    whose content changed (at most 2,000)."""
+    """Returns the files from the original folder that the command removed from the copy (at most 20), and those whose
+    content changed (at most 2,000)."""
     removed: list[str] = []
     rewritten: list[str] = []
     for path in paths_of(original):
@@ -225,8 +224,8 @@ def same(one: Path, other: Path) -> bool:
 
 
 class Whole:
-    """Pads a file with zeros if the file shrinks while being read, because the command's processes may still be writing
-    to it."""
+    """Pads a file with zeros if it shrinks while being read, because the command's processes may still be writing to
+    it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

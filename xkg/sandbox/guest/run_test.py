@@ -84,7 +84,7 @@ def main() -> None:
 
 def print_stack_after(seconds: float) -> None:
     """Prints the stack after some seconds, but not in forks. A fork does not inherit the thread that prints the stack,
-    and would wait for that thread forever on exit."""
+    and would wait for it forever on exit."""
     own, end = os.getpid(), time.monotonic() + seconds
 
     def start() -> None:
@@ -96,7 +96,7 @@ def print_stack_after(seconds: float) -> None:
 
 
 def read_and_remove(name: str) -> str:
-    """Returns a file's text and removes the file."""
+    """Reads and removes a file, and returns its text."""
     path = Path(name)
     text = path.read_bytes().decode("utf-8", "surrogatepass")
     path.unlink()

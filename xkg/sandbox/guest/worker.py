@@ -2,7 +2,7 @@
 `xkg.sandbox.isolation.confined_worker`.
 
 This process never reads a call's input. The fork reads the input after giving up access to files, the network, other
-processes and new descriptors. An attacker who takes over the fork has only processor time, some memory and one socket.
+processes and new descriptors. An attacker who takes over the fork gets only processor time, some memory and one socket.
 Every call starts from the same state.
 
 The process reads one JSON object from `xkg.sandbox.isolation.confined_worker` on standard input. When ready, the

@@ -1,10 +1,10 @@
 """Defines the mounts, environment variables, limits and uid of the bubblewrap sandbox.
 
 A job has read-only access to the interpreter, the system's libraries, `/usr/bin`, and its packages at `/site`. A job
-also has an in-memory file system of `Limits.disk_mb` at `/tmp`, with its home and working folder in `/tmp/job`. There
-are 64 MB at `/dev/shm`, and `/proc` lists only the job's own processes. A job cannot see `/home`, `/root`, `/etc` or
-xkg's environment variables. Packages installed next to the interpreter are hidden, so only packages in the environment
-can be imported."""
+also has an in-memory file system of `Limits.disk_mb` at `/tmp`, with its home and working folder in `/tmp/job`.
+`/dev/shm` has 64 MB, and `/proc` lists only the job's own processes. A job cannot see `/home`, `/root`, `/etc` or xkg's
+environment variables. Packages installed next to the interpreter are hidden, so only packages in the environment can be
+imported."""
 
 import itertools
 import math
@@ -27,12 +27,12 @@ NOBODY = 65534
 _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
 Keeper = Literal["packages", "folders"]
-"""The owner of persistent files: the installer, or a program such as git in a folder lent to the program. Each owner
+"""The owner of persistent files: the installer, or a program, such as git, in a folder lent to it. Each owner
 has a separate uid, because the kernel counts processes by uid and an installation starts hundreds of threads."""
 CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 0, 2, 6, 7, 21
 
-# A fixed hash seed and one thread per library make runs repeatable. A single thread also avoids slowing down other
-# runs.
+# A fixed hash seed and one thread per library make runs repeatable.
+# A single thread also avoids slowing down other runs.
 QUIET = {
     "PATH": "/usr/bin:/bin",
     "HOME": HOME,
@@ -73,8 +73,7 @@ class Confined:
     an interpreter to link to instead of xkg's own. `unix_sockets` allows `AF_UNIX`. `keeper` selects a uid that may own
     persistent files, and `lasting` selects a uid that is not assigned to any later job. `denied` contains additional
     filter rules, and `devices` lists device nodes to read and write. The command starts in `folder`. If `reads_all` is
-    set, the command may read everything in its mounts that root could read, although the command does not run as
-    root."""
+    set, the command can read anything in its mounts that root could read, without running as root."""
 
     command: tuple[str, ...]
     limits: Limits
@@ -173,8 +172,8 @@ def kernel_limits(limits: Limits) -> dict[str, int]:
 
 
 def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tuple[str, ...]:
-    """Returns a command prefix that sets the kernel's limits and drops root privileges, and then executes the command
-    that follows it. If `reads_all` is set, read access is not dropped."""
+    """Returns a command prefix that sets kernel limits, drops root privileges, and executes the command that follows.
+    If `reads_all` is set, read access is not dropped."""
     set_limits = (
         "/usr/bin/prlimit",
         *(f"--{name.lower()}={most}" for name, most in kernel_limits(limits).items()),

@@ -108,7 +108,7 @@ class ConfinedWorker:
         """Returns the answer of `task` for `payload`, a JSON value. The task requests bytes by name from `read`, which
         yields bytes or None for each name. If the answer arrives in parts, `part` receives each part.
 
-        Raises `WorkerDiedError`, also if `part` raises `ValueError`, and `InputError` if no slot becomes free within
+        Raises `WorkerDiedError` (also if `part` raises `ValueError`), and `InputError` if no slot becomes free within
         the time limit. Also raises any `InputError` or `UnsafeInputError` from the task, and any error from `read`."""
         places = self._places
         if not places.acquire(timeout=bounds.seconds):
@@ -218,7 +218,7 @@ class _Template:
 
     def fork(self, memory_mb: int, descriptors: Sequence[socket.socket]) -> None:
         """Forks the process for one call. Raises `OSError` if the process has exited, and `SandboxUnavailableError` if
-        the process did not start."""
+        it did not start."""
         if not self._ready:
             self._wait()
         socket.send_fds(self._control, [MEMORY.pack(memory_mb)], [descriptor.fileno() for descriptor in descriptors])
@@ -248,7 +248,7 @@ def _end(process: "subprocess.Popen[bytes]", control: socket.socket, owner: int)
 
 
 class _Conversation:
-    """Exchanges messages with a call until the call ends or hits a limit."""
+    """Exchanges messages with a call until it ends or hits a limit."""
 
     def __init__(
         self,

@@ -128,7 +128,7 @@ def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str,
     options += ["--user", "0:0", "--cap-add", "SETUID", "--cap-add", "SETGID"]
     options += ["--workdir", "/", "--entrypoint", "", "--log-driver", "none"]
     options += ["--memory", memory, "--memory-swap", memory, "--shm-size", f"{_SHARED_MEMORY_MB}m"]
-    # This limit is set explicitly, because the engine's default may exceed the engine's own limit.
+    # This limit is set explicitly, because the engine's default may exceed its own limit.
     options += ["--ulimit", f"nofile={_FILES}:{_FILES}", "--ulimit", f"nproc={_PROCESSES}:{_PROCESSES}"]
     options += ["--pids-limit", str(limits.processes + _OWN_PROCESSES)]
     options += ["--tmpfs", f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb}m"]
@@ -247,7 +247,7 @@ def _refusal(output: str, image: str) -> str:
 
 def owner_in_container(keeper: int | None) -> int:
     """Returns the uid that may write to this user's folders in a container. Root's folders are transferred to `keeper`.
-    If an ordinary user starts podman, podman maps that user to root."""
+    If an ordinary user starts podman, it maps that user to root."""
     if is_root():
         return NOBODY if keeper is None else keeper
     return 0 if Path(engine()).name == "podman" or not hasattr(os, "getuid") else os.getuid()

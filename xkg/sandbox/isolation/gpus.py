@@ -25,7 +25,7 @@ _OTHERS_READ_AND_WRITE = 0o006
 
 @dataclass(frozen=True)
 class Gpu:
-    """Requirements for using one GPU: device `nodes` to read and write, folders to read (`reads`), and environment
+    """Everything needed to use one GPU: device `nodes` to read and write, folders to read (`reads`), and environment
     `variables`."""
 
     number: int
@@ -48,7 +48,7 @@ def nvidia_gpus() -> list[int]:
 
 def gpus(devices: Sequence[str]) -> tuple[Gpu, ...]:
     """Returns the GPUs for device names: `nvidia:0` selects one GPU, and `nvidia` selects all GPUs on this machine.
-    Raises `InputError` if a GPU does not exist, or if the users that run commands may not open the GPU."""
+    Raises `InputError` if a GPU does not exist, or if the users that run commands may not open it."""
     names(devices)
     here = nvidia_gpus()
     numbers: list[int] = []

@@ -33,7 +33,7 @@ _SILENT = 120.0
 """Connections are closed after this many seconds without data from either end."""
 _TRIED_SECONDS = 3.0
 _PUBLIC = "https://pypi.org/simple"
-# This is the public index's file host, to which most mirrors also link.
+# The public index's file host, which most mirrors also link to.
 _PUBLIC_FILES = ("files.pythonhosted.org", 443)
 
 
@@ -72,8 +72,7 @@ def certificates() -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class Index:
-    """A package index, with the environment variables that make uv use the index, and the hosts to which uv must
-    connect."""
+    """A package index, the environment variables that make uv use it, and the hosts that uv must reach."""
 
     variables: Mapping[str, str]
     hosts: frozenset[tuple[str, int]]
@@ -333,8 +332,8 @@ def _public_address(host: str, port: int) -> str:
 
 
 def _connected(host: str, port: int, seconds: float = 15, *, public: bool = False) -> socket.socket:
-    """Connects to a host. If this machine uses a proxy, the connection goes through the proxy, and `public` is not
-    checked here."""
+    """Connects to a host. If this machine uses a proxy, the connection goes through it, and `public` is not checked
+    here."""
     proxy = _first("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
     exempt = {name.strip().lower() for name in _first("NO_PROXY", "no_proxy").split(",")}
     if not proxy.startswith("http://") or host in exempt | {"localhost", "127.0.0.1"}:

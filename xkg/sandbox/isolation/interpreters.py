@@ -63,7 +63,7 @@ def own() -> Interpreter:
 
 
 def at(program: Path | None) -> Interpreter:
-    """Returns the interpreter at this path, or xkg's own if the path is None. Raises `SandboxUnavailableError` if the
+    """Returns the interpreter at this path, or xkg's own if it is None. Raises `SandboxUnavailableError` if the
     interpreter does not run."""
     return own() if program is None else _described(program)
 

@@ -63,8 +63,8 @@ _SOCKETS = (
     Denied("bind"),
     *(Denied("socketpair", 1, value=kind, mask=0xF) for kind in (2, 3)),
 )
-# These rules are for programs that use a proxy on a loopback port. TCP sockets may connect, but only to that port,
-# which Landlock enforces.
+# These rules are for programs that use a proxy on a loopback port.
+# TCP sockets may connect, but only to that port, which Landlock enforces.
 _SOCKETS_BUT_TCP = (
     *(Denied("socket", 1, value=kind, mask=0xF) for kind in (2, 3, 5)),
     Denied("bind"),
@@ -92,9 +92,9 @@ _TRUNCATION = (
     Denied("open", 1, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
     Denied("openat", 2, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
 )
-# Landlock allows these changes even to read-only files. Times and attributes can be changed if the file's mode allows
-# it, and modes and owners if the caller owns the file. Copying a file ends by setting the copy's mode and times, so the
-# filter makes these calls appear to succeed.
+# Landlock allows these changes even to read-only files.
+# The file's mode controls changes to times and attributes, and ownership controls changes to modes and owners.
+# Copying a file ends by setting the copy's mode and times, so the filter makes these calls appear to succeed.
 _METADATA = (
     *(Denied(call, answer="pretended") for call in ("utime", "utimes", "futimesat", "utimensat")),
     *(Denied(f"{kind}{call}xattr") for kind in ("", "l", "f") for call in ("set", "remove")),

@@ -61,9 +61,9 @@ class Program:
     """A command to run in `folder`. The command may read `folder` and `reads`, and may read and write `writes` and the
     device nodes in `devices`. `hosts` lists the hosts that the command can reach through an HTTP proxy (with `public`
     as in `registry_socket`), and `max_bytes` limits the traffic. `ends` is the number of bytes to return from the start
-    and from the end of the output, or None to return the whole output. The file `output` receives the whole output.
-    `other` is an additional interpreter that the command may start. An untrusted command has only the access that file
-    modes grant."""
+    and from the end of the output, or None for all of it. The file `output` receives the whole output. `other` is an
+    additional interpreter that the command may start. An untrusted command has only the access that file modes
+    grant."""
 
     command: tuple[str, ...]
     folder: Path
@@ -120,8 +120,8 @@ def wall() -> Wall | None:
 
 
 def run(program: Program, stdin: bytes = b"", *, behind: Wall | Literal["any"] | None = "any") -> ProgramResult:
-    """Runs a program with `stdin`, confined by this machine's `wall` or by `behind`. `limits.disk_mb` limits the
-    output. Raises `SandboxUnavailableError` if the program cannot be started, but never because of what the program
+    """Runs a program with `stdin`, confined by `behind` (by default, this machine's `wall`). `limits.disk_mb` limits
+    the output. Raises `SandboxUnavailableError` if the program cannot be started, but never because of what the program
     does."""
     behind = wall() if behind == "any" else behind
     refused: set[str] = set()
@@ -166,7 +166,7 @@ def _content(file: BinaryIO, program: Program) -> tuple[bytes, int]:
 
 
 def lend(folder: Path) -> None:
-    """Transfers a folder and its content to the uid under which programs run if root starts them."""
+    """Transfers a folder and its contents to the uid that root's programs run under."""
     if is_root() and wall() is not None and holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
         fill(folder, {}, unused_uid(keeper="folders"))
 

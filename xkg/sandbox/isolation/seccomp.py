@@ -92,8 +92,8 @@ _FORBIDDEN = (
     "_sysctl",
 )
 
-# Callers fall back to other calls if these calls are reported as "not implemented". For example, glibc falls back from
-# clone3 to clone, whose flags a filter can check.
+# Callers fall back to other calls if these are reported as "not implemented".
+# For example, glibc falls back from clone3 to clone, whose flags a filter can check.
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_create", "memfd_secret")
 
 _UNCHARGED = ("shmget", "shmat", "msgget", "semget", "mq_open")
@@ -134,8 +134,8 @@ class Denied:
     answer: Literal["refused", "absent", "pretended"] = "refused"
 
 
-# These calls affect other processes with the same uid, unless a namespace hides these processes. The argument 0 means
-# the calling process itself.
+# These calls affect other processes with the same uid, unless a namespace hides those processes.
+# The argument 0 means the calling process itself.
 OTHER_PROCESSES = (
     Denied("prlimit64", 0),
     Denied("setpriority", 0),

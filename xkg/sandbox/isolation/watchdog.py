@@ -1,13 +1,11 @@
-"""Watches a running job: collects its output, and stops the job at its limits on time, memory, processes, disk and
-output.
+"""Watches a running job: collects its output, and stops it at its limits on time, memory, processes, disk and output.
 
 Memory usage is read from /proc as resident plus swapped pages, and summed over the job and all its descendants. This
 sum counts pages shared by forks more than once. If the sum exceeds the limit, proportional sizes (PSS) are used
 instead, which count shared pages once. The watchdog polls every 20 ms, or less often if a poll takes more than 2 ms.
 Between two polls, a job can exceed its limit by about 40 MB per core (at 2 GB/s), and by more on a busy machine. Files
-in the sandbox's in-memory file systems are not counted, because those file systems have size limits. Kernel memory,
-such as socket buffers and page tables, is limited only by the kernel itself and by the limits on processes and open
-files."""
+in the sandbox's in-memory file systems are not counted, because these have size limits. Kernel memory, such as socket
+buffers and page tables, is limited only by the kernel itself and by the limits on processes and open files."""
 
 import contextlib
 import os
@@ -45,7 +43,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class Watched:
-    """The result of watching a job. `stopped` is the limit that the job hit, or None if the job exited on its own."""
+    """The result of watching a job. `stopped` is the limit that the job hit, or None if it exited on its own."""
 
     stopped: Ended | None
     output: str

@@ -1,14 +1,15 @@
-"""Lists package versions that do not work together although their metadata allows them. Runs inside the sandbox and
-uses only the standard library."""
+"""Lists package versions that do not work together, although their metadata allows the combination. Runs inside the
+sandbox and uses only the standard library."""
 
 import re
 from collections.abc import Mapping
 
-# Each row is (package, version, other package, other version). Versions of the package before `version` do not work
-# with `other version` or later of the other package. NumPy 2: see https://github.com/numpy/numpy/issues/26191 and each
-# package's release notes. Modules compiled against NumPy 1 fail with "numpy.dtype size changed" or "_ARRAY_API not
-# found", and torch cannot create arrays. Protobuf 4: see https://protobuf.dev/news/2022-05-06 ("Descriptors cannot be
-# created directly").
+# Each row is (package, version, other package, other version).
+# Versions of the package before `version` do not work with `other version` or later of the other package.
+# NumPy 2: see https://github.com/numpy/numpy/issues/26191 and each package's release notes.
+# Modules compiled against NumPy 1 fail with "numpy.dtype size changed" or "_ARRAY_API not found".
+# In that case, torch cannot create arrays either.
+# Protobuf 4: see https://protobuf.dev/news/2022-05-06 ("Descriptors cannot be created directly").
 _CLASHES = (
     ("bottleneck", "1.4", "numpy", "2"),
     ("gym", "1", "numpy", "2"),  # unmaintained since 0.26: https://github.com/openai/gym/blob/master/README.md

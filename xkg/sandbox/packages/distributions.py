@@ -16,5 +16,5 @@ include them."""
 
 
 def distribution_of(name: str) -> str | None:
-    """Returns the distribution that provides an import name, or None if the table does not list the name."""
+    """Returns the distribution that provides an import name, or None if the table does not list it."""
     return _DISTRIBUTIONS.get(name)

@@ -1,5 +1,5 @@
-"""Installs packages for code from papers. Import names become one folder of wheels, which is created inside the
-sandbox.
+"""Installs packages for code from papers. Import names are resolved to one folder of wheels, which is created inside
+the sandbox.
 
 `installer` runs uv in the sandbox. The sandbox's only network access is a socket to `host_proxy`, which connects only
 to the package index. Only wheels are installed, and none of their code is run. A wheel's size and top-level names are
@@ -55,7 +55,7 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
 _INSTALLING = ".lock"
 _MOST_ROUNDS = 8
-"""Maximum number of rounds of source builds. TensorFlow 1.15 needs five rounds, because uv reports packages without a
+"""Maximum number of source build rounds. TensorFlow 1.15 needs five rounds, because uv reports packages without a
 wheel one at a time."""
 _MOST_VERSIONS = 2
 """Maximum number of versions to build per package. If no compatible version has a wheel, uv reports one version after
@@ -96,9 +96,9 @@ class UvEnvironments:
     wheels for xkg's version, a better matching installed interpreter is used. Packages without a wheel for any
     interpreter are built from source.
 
-    Unpinned packages get versions from the half-year in which the code was written. If the Python version first had
-    wheels later, versions from that time are used. For example, code from 2023 gets NumPy from 2023. If the newest
-    versions satisfy more imports, xkg instead uses versions from the first day on which all these imports are
+    Unpinned packages get versions from the half-year in which the code was written. If wheels for the Python version
+    appeared only later, versions from that time are used. For example, code from 2023 gets NumPy from 2023. If the
+    newest versions satisfy more imports, xkg instead uses versions from the first day on which all of them are
     available.
 
     `make` accepts top-level import names that the repository does not provide itself. `Environment.missing` lists
@@ -408,7 +408,7 @@ class UvEnvironments:
 
     @contextlib.contextmanager
     def _alone(self, lock: Path) -> Iterator[None]:
-        """Waits until other processes have released a lock, then holds the lock."""
+        """Waits until other processes have released a lock, then acquires it."""
         lock.parent.mkdir(parents=True, exist_ok=True)
         with file_lock(lock, wait=False) as held:
             if held:

@@ -26,8 +26,8 @@ from xkg.sandbox.packages.source_files import build_requirements, fetched
 from xkg.sandbox.packages.uv_pip import Uv, name_of
 from xkg.sandbox.packages.wheels import Contents, Failed, Unreachable, Wheel, contents, lacks, member
 
-# This wheel contains conda-forge's table of import names, which its bots generate from packages. The version is pinned
-# so that equal requests get equal answers.
+# This wheel contains conda-forge's table of import names, which its bots generate from packages.
+# The version is pinned so that equal requests get equal answers.
 _NAMES = ("conda-pypi==0.13.1", "conda_pypi/grayskull_pypi_mapping.json")
 _MAX_OTHERS = 100
 _SMALL = 4 << 20
@@ -63,7 +63,7 @@ def _megabytes(size: int) -> str:
 
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
     """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions
-    available to `dated`. If `uv` provides more imports, uses versions from the first day on which all these imports are
+    available to `dated`. If `uv` provides more imports, uses versions from the first day on which all of them are
     available. Raises `Unreachable` if the registry cannot be reached."""
     wanted = [Wanted(module, name, "", guessed, tuple(used)) for module, name, guessed, used in request["wanted"]]
     wanted = with_known_distributions(wanted, request["hints"], uv)
@@ -193,8 +193,8 @@ def with_known_distributions(wanted: Sequence[Wanted], hints: Mapping[str, str],
 
 
 def known_names(uv: Uv) -> dict[str, list[str]]:
-    """Returns conda-forge's table, which maps import names to distributions. Returns an empty table if the registry
-    does not contain the table."""
+    """Returns conda-forge's table, which maps import names to distributions. Returns an empty table if the registry has
+    none."""
     requirement, path = _NAMES
     cached = Path(uv.cache, f"{requirement}.json")
     with contextlib.suppress(OSError, ValueError):
@@ -230,13 +230,13 @@ def unprovided_imports(
                 reasons[want] = f"the package {want.distribution} does not provide it"
         elif want.guessed and want.names and wheel and lacks(wheel, want.module, want.names):
             reasons[want] = (
-                f"the registry's {wheel.name} is another project: it has no {' and no '.join(want.names[:3])}"
+                f"the registry's {wheel.name} is a different project: it has no {' and no '.join(want.names[:3])}"
             )
     return reasons
 
 
 def providers(wanted: Iterable[Wanted], wheels: Sequence[Wheel], inspected: Mapping[Wheel, Contents]) -> dict[str, str]:
-    """Returns the pin of the wheel that provides each import, preferably from the import's own distribution."""
+    """Returns the pin of the wheel that provides each import, preferably from its own distribution."""
     found: dict[str, str] = {}
     for want in wanted:
         having = [wheel for wheel in wheels if want.module in (inspected[wheel].modules or ())]
@@ -252,8 +252,8 @@ def requirements(wanted: Iterable[Wanted]) -> list[str]:
 def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
     """Returns a large subset of `wanted` that resolves together, and the reasons for dropping the other imports.
     Prefers the versions required by the repository, then the next later versions that resolve, then any version. For an
-    old Python, the next later versions are closer to the required versions than the newest. If some packages would be
-    lost, drops all version requirements. Raises `Unreachable` if the registry cannot be reached."""
+    old Python, the next later versions are closer to the required versions than the newest ones are. If some packages
+    would be lost, drops all version requirements. Raises `Unreachable` if the registry cannot be reached."""
     together, lost = _together(wanted, uv)
     possible = [want._replace(hint="") for want in wanted if want.module not in lost or not _why_not([want], uv)]
     if len(possible) > len(together) and not _why_not(possible, uv):
@@ -292,7 +292,7 @@ def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
 
 
 def _later(want: Wanted, uv: Uv) -> list[Wanted]:
-    """Returns `want` with the next version after the required version that has a wheel, if there is one."""
+    """Returns `want` at the next version that has a wheel after the required one, if any."""
     name, _, version = want.hint.partition("==")
     if not (pin := re.fullmatch(r"(\d[\w.]{0,60}?)(\.\*)?", version)):
         return []

@@ -35,8 +35,8 @@ _MOST_ANSWERED = 16 << 20
 # uv retries once, and waits this many seconds for data.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
-# These modules run in the sandbox. These modules form a package without `__init__`, so nothing else is imported from
-# xkg.
+# These modules run in the sandbox.
+# They form a package without `__init__`, so nothing else is imported from xkg.
 _SENT = (
     "guest/forward",
     *(f"packages/{name}" for name in "clashes installer source_files toml_text uv_pip wheels".split()),
@@ -71,12 +71,12 @@ class InstallerRuns:
     def run(
         self, query: dict[str, Any], limits: Quota, interpreter: Interpreter, installing: Installing | None = None
     ) -> Iterator[tuple[Any, str, Path]]:
-        """Yields the installer's answer (None if there is no answer), the reason why an answer is missing, and the
-        run's folder. The folder's `site` contains the installed packages. The folder is removed at the end of the
-        `with` block. The wheels are for `interpreter`. Runs may overlap."""
+        """Yields the installer's answer (or None), the reason for a missing answer, and the run's folder. The folder's
+        `site` contains the installed packages. The folder is removed at the end of the `with` block. The wheels are for
+        `interpreter`. Runs may overlap."""
         on_mac = isinstance(self.sandbox, ContainerRunner) and not sys.platform.startswith("linux")
         if on_mac or (self._contained and self.sandbox is None):
-            yield None, "packages can only be installed in bubblewrap, and in containers on Linux", self.making
+            yield None, "packages can be installed only under bubblewrap or in Linux containers", self.making
             return
         making = self.making
         keeper = outside_uid(keeper="packages") if self.sandbox else None

@@ -1,4 +1,4 @@
-"""Defines data types for the wheels in a resolved set and for the installation progress."""
+"""Defines data types for a resolved set's wheels and for installation progress."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -85,9 +85,9 @@ def _tags(version: str) -> frozenset[Tag]:
 
 
 class Plan(Value):
-    """The wheels to install, and the reasons for any missing packages. Versions are from the day `day`. If `day` is '',
-    the newest versions are used, because these satisfy more imports. `provided` maps each import to the pin of the
-    wheel that provides it. `left_out` maps each declared package that is not installed to the reason. `offers` lists
+    """The wheels to install, and the reasons for any missing packages. Versions are as of `day`. If `day` is '', the
+    newest versions are used, because these satisfy more imports. `provided` maps each import to the pin of the wheel
+    that provides it. `left_out` maps each declared package that is not installed to the reason. `offers` lists
     alternatives for requirements that no wheel satisfies. `incomplete` and `python` have the same meaning as in
     `Environment`."""
 

@@ -1,5 +1,5 @@
-"""Chooses the Python version for a repository's code, based on the version that the repository asks for and on the
-wheels available for the repository's pins."""
+"""Chooses the Python version for a repository's code from the version it asks for and the wheels available for its
+pins."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -32,8 +32,8 @@ def allowed(versions: Iterable[str], specifier: SpecifierSet) -> list[str]:
 
 def wanted(specifier: SpecifierSet) -> str | None:
     """Returns the version to install for a specifier. If the specifier has an upper bound, this is the last version
-    before the bound. Otherwise, the first allowed version is used, because it has the most wheels. Returns None if no
-    version is allowed."""
+    before it. Otherwise, the first allowed version is used, because it has the most wheels. Returns None if no version
+    is allowed."""
     fitting = allowed(VERSIONS, specifier)
     return next(iter(fitting if VERSIONS[0] not in fitting else fitting[::-1]), None)
 
@@ -65,8 +65,8 @@ def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
 
 
 def with_most_wheels(offers: Iterable[Offer], versions: Collection[str]) -> list[str]:
-    """Returns the Python versions that have wheels for requirements without a wheel for this Python. Versions that
-    cover the most of these requirements come first, and later versions come before earlier versions."""
+    """Returns the Python versions that have wheels for requirements that lack one for this Python. Versions that cover
+    the most of these requirements come first, then later versions before earlier ones."""
     served = Counter(version for offer in offers for version in offer.pythons if version in versions)
     return sorted(served, key=lambda version: (-served[version], -_minor(version)))
 

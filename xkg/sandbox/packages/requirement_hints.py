@@ -21,8 +21,7 @@ LIGHTER = {
     "tensorflow-gpu": "tensorflow-cpu",
     "xgboost": "xgboost-cpu",
 }
-# Matches CUDA packages. CUDA packages are installed along with the wheels that need CUDA, or are already on the
-# machine.
+# Matches CUDA packages, which are installed with the wheels that need them or are already on the machine.
 _CUDA = re.compile(r"cuda.*|cudnn.*|nccl|nvidia-.*|pytorch-(cuda|mutex)")
 _ACCELERATOR = re.compile(r"cuda|gpu|tpu|rocm|metal")
 _LONGEST = 500

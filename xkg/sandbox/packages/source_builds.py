@@ -54,8 +54,8 @@ class FailedBuild(Exception):
 
 
 class SourceWheels:
-    """Builds and stores wheels. `tools` creates the environment for a build from requirement lines, as of a given day,
-    for an interpreter. Builds run only in bubblewrap."""
+    """Builds and stores wheels. `tools` creates a build environment from requirement lines, as of a given day, for a
+    given interpreter. Builds run only in bubblewrap."""
 
     def __init__(
         self,
@@ -67,8 +67,8 @@ class SourceWheels:
 
     def folder(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota) -> str:
         """Returns the name of the folder in `InstallerRuns.built` that contains the wheel for a source distribution.
-        Builds the wheel for use with the packages in `pins` if the wheel does not exist yet. Raises `FailedBuild` if
-        the wheel cannot be built."""
+        Builds the wheel for use with the packages in `pins` if it does not exist yet. Raises `FailedBuild` if the wheel
+        cannot be built."""
         key = f"{interpreter.tag} {source.pin} {source.sha256 or source.url}"
         target = self._runs.built / hashlib.sha256(key.encode()).hexdigest()[:32]
         failed = target / "failed"

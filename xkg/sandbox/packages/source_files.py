@@ -20,7 +20,7 @@ _CHUNK = 1 << 20
 
 
 def fetched(url: str, sha256: str, folder: Path, most: int) -> Path:
-    """Downloads a URL's file into a folder. Raises `Failed` if the file is too large or its hash differs."""
+    """Downloads the file at a URL into a folder. Raises `Failed` if the file is too large or its hash differs."""
     place = folder / Path(urllib.parse.unquote(urllib.parse.urlsplit(url).path)).name
     digest, size = hashlib.sha256(), 0
     folder.mkdir(exist_ok=True)

@@ -14,8 +14,8 @@ def read_toml(text: str, longest: int = _LONGEST) -> dict[str, Any]:
     if len(text) > longest:
         raise ValueError(f"TOML of {len(text):,} characters is too large")
     if text.count(".") > _MOST_DOTS and any(line.count(".") > _MOST_DOTS for line in text.splitlines()):
-        raise ValueError(f"TOML has a line with over {_MOST_DOTS:,} dots, too many")
+        raise ValueError(f"TOML has a line with more than {_MOST_DOTS:,} dots")
     try:
         return tomllib.loads(text)
     except RecursionError as error:
-        raise ValueError("TOML is nested too deep") from error
+        raise ValueError("TOML is nested too deeply") from error

@@ -79,8 +79,7 @@ class Uv:
         return other
 
     def first_day(self, names: Iterable[str]) -> str:
-        """Returns the first day on which each of these packages had a version with a wheel, or '' if the day is
-        unknown."""
+        """Returns the first day on which each of these packages had a version with a wheel, or '' if unknown."""
         lines = list(names)
         try:
             first = self._packages(lines, ("--no-deps", "--resolution", "lowest-direct"))
@@ -128,8 +127,8 @@ class Uv:
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, bounds, self._dated)
         if self._cpu and any(wheel.name == "torch" for wheel in wheels):
-            # Resolve the same versions again with the CPU index. A CPU build (2.9+cpu) sorts after the plain version
-            # and needs no CUDA packages.
+            # Resolve the same versions again with the CPU index.
+            # A CPU build (2.9+cpu) sorts after the plain version and needs no CUDA packages.
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, [wheel.pin for wheel in wheels], self._cpu)
         return wheels
@@ -151,8 +150,7 @@ class Uv:
         self, requirement_lines: Sequence[str], options: Sequence[str], *, wheels: bool = True
     ) -> list[dict[str, Any]]:
         stdin = "\n".join(requirement_lines)
-        # A pre-release is allowed only if a requirement specifies one, because older code may not be compatible with
-        # pre-releases.
+        # Allow pre-releases only if a requirement specifies one, because older code may not be compatible with them.
         if self._python and "--python-version" not in options:
             options = (*options, "--python-version", self._python)
         options = ("--format", "pylock.toml", "--prerelease", "explicit", *self._built, *options)
@@ -181,8 +179,8 @@ class Uv:
         return offer
 
     def unpack(self, line: str, folder: Path) -> None:
-        """Unpacks a locked wheel into a folder, and checks the wheel's hash if the lock contains a hash. Raises
-        `Failed` if uv fails."""
+        """Unpacks a locked wheel into a folder, and checks its hash if the lock contains one. Raises `Failed` if uv
+        fails."""
         hashes = ("--require-hashes",) if "--hash" in line else ()
         python = ("--python-version", self._python) if self._python else ()
         self._run("install", "-r", "-", "--target", str(folder), "--no-deps", *python, *hashes, stdin=line)

@@ -1,5 +1,5 @@
-"""Reads a wheel's contents from the file list at the wheel's end, without downloading the whole wheel. Runs inside the
-sandbox and uses only the standard library."""
+"""Reads a wheel's contents from the file list at its end, without downloading the whole wheel. Runs inside the sandbox
+and uses only the standard library."""
 
 import contextlib
 import functools
@@ -17,14 +17,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Wheels with numerical code unpack to about three times their size. This estimate is used if a server does not support
-# range requests.
+# Wheels with numerical code unpack to about three times their size.
+# This estimate is used if a server does not support range requests.
 _UNPACKED = 3.0
 _TAILS = (1 << 18, 16 << 20)
 """Numbers of bytes to read from the end of a wheel. The second is used if the file list is longer than the first."""
 _LARGEST = 32 << 20
 _DYNAMIC = r"__getattr__|lazy_loader|sys\.modules|\b(globals|vars|setattr|exec)\(|\.(so|pyd)\n"
-"""Signs that a module may define names that its text does not contain."""
+"""Matches code that may define names absent from the module's text."""
 
 
 class Failed(Exception):
@@ -48,7 +48,7 @@ class Wheel(NamedTuple):
 
 class Contents(NamedTuple):
     """A wheel's contents. `size` is the unpacked size and `download` the file size, in bytes. `modules` are the wheel's
-    top-level names, or None if the names could not be read."""
+    top-level names, or None if they could not be read."""
 
     size: int
     modules: frozenset[str] | None
@@ -67,8 +67,8 @@ def _trust() -> ssl.SSLContext:
 
 
 def contents(wheel: Wheel, cache: str) -> Contents:
-    """Returns a wheel's contents from the file list at the wheel's end, without downloading the whole wheel. Results
-    are cached in the folder `cache`."""
+    """Returns a wheel's contents from the file list at its end, without downloading the whole wheel. Results are cached
+    in the folder `cache`."""
     file = Path(cache, f"contents-{hashlib.sha256(f'{wheel.url} {wheel.sha256}'.encode()).hexdigest()}.json")
     with contextlib.suppress(OSError, ValueError):
         kept = json.loads(file.read_text())
@@ -104,8 +104,8 @@ def _contents(file: Path | io.BytesIO, download: int) -> Contents:
 
 
 def _end(url: str, most: int) -> tuple[bytes, int]:
-    """Returns the last bytes of a remote file, and the file's size. Raises `Failed` with the size if the server does
-    not support range requests."""
+    """Returns the last bytes of a remote file, and its size. Raises `Failed` with the size if the server does not
+    support range requests."""
     with get(url, f"bytes=-{most}") as answer:
         if answer.status != 206:
             raise Failed(answer.headers.get("Content-Length") or "0")
@@ -118,8 +118,8 @@ def _downloaded(wheel: Wheel) -> zipfile.ZipFile:
 
 
 def member(wheel: Wheel, path: str) -> bytes:
-    """Downloads a small wheel and reads one of its files. Raises `OSError`, `LookupError` or `ValueError` if this is
-    not possible."""
+    """Downloads a small wheel and reads one of its files. Raises `OSError`, `LookupError` or `ValueError` if the file
+    cannot be read."""
     with _downloaded(wheel) as archive:
         if archive.getinfo(path).file_size > _LARGEST:
             raise ValueError("the file is too large")

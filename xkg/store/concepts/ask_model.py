@@ -55,7 +55,7 @@ def decide(pairs: Sequence[Pair], ask: Ask) -> list[Decision]:
 
 
 def _described(letter: str, view: TechniqueView) -> str:
-    """Describes a technique in exactly two lines. Line breaks in the paper's text are removed, so that the text cannot
+    """Describes a technique in exactly two lines. Line breaks in the paper's text are removed, so that it cannot
     imitate another pair."""
     technique = view.technique
     also = f" (also {', '.join(technique.aliases)})" if technique.aliases else ""

@@ -1,7 +1,7 @@
 """Resolves references to papers by arXiv id, DOI or title, for `CITES` edges. Cited works that are not in the graph
 become `CitedWork` nodes. References with no id and only a fragment of a title are dropped.
 
-Comparisons of titles ignore case, punctuation, spaces and LaTeX, because bibliographies often lose colons, hyphens and
+Title comparisons ignore case, punctuation, spaces and LaTeX, because bibliographies often lose colons, hyphens and
 capitals protected by braces ("B ayesian"). Several works may have the same short title ("Deep Learning"), so a short
 title only matches if an author matches too."""
 
@@ -26,7 +26,7 @@ _ARXIV = re.compile(r"(?:[0-9]{4}\.[0-9]{4,5}|(?<![a-z-])[a-z-]++(?:\.[a-z]{2})?
 
 @dataclass(frozen=True)
 class Work:
-    """A cited work that is not in the graph, as described by the first reference to this work."""
+    """A cited work that is not in the graph, as described by the first reference to it."""
 
     id: str
     title: str
@@ -100,7 +100,7 @@ class PaperIndex:
         self._parts = {part: found[0] for part, found in parts.items() if len(found) == 1}
 
     def resolve(self, citation: _Citation) -> str | None:
-        """Returns the cited paper's id, or None if the paper is not in the graph."""
+        """Returns the cited paper's id, or None if it is not in the graph."""
         for known in citation.ids:
             if known in self._ids:
                 return self._ids[known].id

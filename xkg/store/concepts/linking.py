@@ -1,7 +1,7 @@
 """Finds techniques in different papers that are the same concept, for `SAME_CONCEPT` edges.
 
-The links between two papers depend only on these papers and on decisions about their techniques. The order in which
-papers are added therefore does not matter, and removing a paper removes only its own links.
+The links between two papers depend only on them and on decisions about their techniques. Papers can therefore be added
+in any order, and removing a paper removes only its own links.
 
 Conclusive names decide on their own. Vectors alone are not sufficient. With all-MiniLM-L6-v2, descriptions of the same
 concept by two authors have a cosine of 0.44 to 0.77. However, a concept and its variant have a cosine of 0.48 to 0.89.
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Unrelated techniques called "Training" or "Encoder" in different fields have a cosine of 0.2 to 0.5. Below this
-# threshold, even matches of specific names are coincidences.
+# Unrelated techniques called "Training" or "Encoder" in different fields have a cosine of 0.2 to 0.5.
+# Below this threshold, even matches of specific names are coincidences.
 TELLING = 0.3
-# Different concepts with the same abbreviation had a cosine of up to 0.53. The same concept in two papers had a cosine
-# of 0.44 to 0.77.
+# Different concepts with the same abbreviation had a cosine of up to 0.53.
+# The same concept in two papers had a cosine of 0.44 to 0.77.
 TERSE = 0.55
 NEAR_DUPLICATE = 0.95
 OPEN = 0.6
@@ -108,8 +108,7 @@ def link(
     return [
         RowLink(*pair, score(pair), how)
         for pair, how in sorted(found.items())
-        # If a technique has a counterpart in a paper, its undecided pairs with other techniques in that paper are
-        # omitted.
+        # Omit undecided pairs with other techniques in a paper where a counterpart was found.
         if how != OPEN_PAIR or not {(pair[0], concepts[pair[1]].paper), (pair[1], concepts[pair[0]].paper)} & linked
     ]
 

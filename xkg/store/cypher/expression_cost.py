@@ -321,8 +321,8 @@ class _Estimate(TokenTree):
         return max(0, (high[0] - low[0]) // step[0] + 1) if step[0] else 0
 
     def number(self, start: int, end: int, names: Names, times: int) -> tuple[int, bool] | None:
-        """Returns the maximum value of an integer, a parameter, or `size(…)` minus a number, and whether the maximum is
-        exact. Returns None for anything else."""
+        """Returns the maximum value of an integer, a parameter, or `size(…)` minus a number, and whether it is exact.
+        Returns None for anything else."""
         sign = -1 if self.mark(start) == "-" else 1
         start += sign < 0
         token = self.tokens[start] if start < end else None

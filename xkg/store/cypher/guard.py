@@ -6,11 +6,10 @@ a statement into tokens according to both engines' grammars. The guard accepts t
 procedure and function is on an allowlist. A word that follows a complete expression must be an allowed keyword, so no
 other word can start a clause.
 
-The engine receives new text generated from the tokens, without comments, so that the engine runs exactly the statement
-that was checked. `xkg.store.cypher.tokens` rejects text that the engines might split differently.
-`xkg.store.cypher.bounds` and `xkg.store.cypher.expression_cost` reject work that cannot be interrupted by a timeout.
-Although LadybugDB runs in a process that can be killed, the same rules apply to both engines, so that both accept the
-same statements."""
+The engine receives new text generated from the tokens, without comments, so it runs exactly the statement that was
+checked. `xkg.store.cypher.tokens` rejects text that the engines might split differently. `xkg.store.cypher.bounds` and
+`xkg.store.cypher.expression_cost` reject work that cannot be interrupted by a timeout. Although LadybugDB runs in a
+process that can be killed, the same rules apply to both engines, so that both accept the same statements."""
 
 import unicodedata
 from collections.abc import Mapping

@@ -10,8 +10,8 @@ A file contains a comment with a fixed format, followed by one statement (see `c
     // Example: xkg cypher shared-techniques --param papers=3
 
 A parameter without a default is required. Statements are written for Neo4j and translated for LadybugDB by `embedded`.
-If LadybugDB needs a different statement, the file contains the statement for LadybugDB, and `NAME.neo4j.cypher`
-contains the statement for Neo4j.
+If LadybugDB needs a different statement, the file contains it, and `NAME.neo4j.cypher` contains the statement for
+Neo4j.
 """
 
 import difflib
@@ -123,8 +123,8 @@ def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, 
 
 
 def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
-    """Returns values for all of the query's parameters. Given values are converted to the parameter's type, and omitted
-    parameters get their default.
+    """Returns values for all of the query's parameters. Values are converted to the parameter's type, and omitted
+    parameters get their defaults.
 
     Raises `InputError` if a parameter is unknown, missing, or of the wrong type."""
     known = {parameter.name: parameter for parameter in query.parameters}

@@ -39,8 +39,8 @@ class QueryProcess:
         self.landlock: int | None = None
 
     def start(self) -> None:
-        """Starts the worker if it is not running, so that the first query does not have to wait for the worker to
-        start. Raises `QueryFailedError` if the worker cannot be started."""
+        """Starts the worker if it is not running, so that the first query need not wait for it. Raises
+        `QueryFailedError` if the worker cannot be started."""
         with self._lock:
             self._start()
 

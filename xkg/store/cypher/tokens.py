@@ -36,8 +36,8 @@ _DECODED = re.compile(r"\\[uU]+([0-9a-fA-F]{4,8})")
 
 @dataclass(frozen=True)
 class Token:
-    """A token of a Cypher statement. `word` is the token's text in capitals if the token is an unquoted word, otherwise
-    ''. `gap` means that there is a space before the token."""
+    """A token of a Cypher statement. `word` is the token's text in capitals if it is an unquoted word, otherwise ''.
+    `gap` means that there is a space before the token."""
 
     kind: Literal["string", "quoted", "number", "word", "mark"]
     text: str
@@ -51,7 +51,7 @@ def mark_at(tokens: Sequence[Token], i: int) -> str:
 
 
 def tokenize(statement: str) -> list[Token]:
-    """Returns a statement's tokens, without spaces and comments. Raises `QueryRefusedError` for text that is invalid or
+    """Returns a statement's tokens, without spaces or comments. Raises `QueryRefusedError` for text that is invalid or
     that the engines might split differently."""
     if len(statement) > LONGEST_STATEMENT:
         raise QueryRefusedError(

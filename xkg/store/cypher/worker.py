@@ -1,9 +1,9 @@
 """Runs untrusted Cypher in a process that opens the graph read-only, then drops access to files and the network.
 
-`xkg.store.cypher.process` runs this module as a standalone script, so the module imports only a small part of xkg.
-Messages are JSON objects, one per line. The input is `{statement, parameters, rows, bytes}`, and the output is
-`{columns, rows, truncated}` or `{error}`. The first output line says how the process is sandboxed. Statements cannot
-make the engine regain its permissions."""
+`xkg.store.cypher.process` runs this module as a standalone script, so it imports only a small part of xkg. Messages are
+JSON objects, one per line. The input is `{statement, parameters, rows, bytes}`, and the output is `{columns, rows,
+truncated}` or `{error}`. The first output line says how the process is sandboxed. Statements cannot make the engine
+regain its permissions."""
 
 import datetime
 import decimal
@@ -92,8 +92,8 @@ def answer(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
     limit."""
     from ladybug.prepared_statement import PreparedStatement
 
-    # Prepare the statement without its parameters. The engine then accepts only a single statement, and the client
-    # library does not insert parameters into the text.
+    # Prepare the statement without its parameters.
+    # The engine then accepts only a single statement, and the client does not insert parameters into the text.
     statement = PreparedStatement(connection, request["statement"])
     if not statement.is_success():
         return {"error": statement.get_error_message()}

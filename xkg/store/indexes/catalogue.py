@@ -63,7 +63,7 @@ _CHILDREN = (
     "SELECT t.body, count(c.technique) FROM below JOIN technique t ON t.row = below.child "
     "LEFT JOIN code c ON c.technique = below.row GROUP BY below.child ORDER BY below.child"
 )
-"""Selects each component, with the number of code nodes for it and its own components."""
+"""Selects each component, with the number of code nodes for it and for its own components."""
 _IDS = "SELECT row, id FROM technique INDEXED BY technique_ids WHERE row IN ({})"
 """Selects ids by row. Without this index, SQLite would read the ids from the table itself, which contains gigabytes of
 bodies."""
@@ -141,7 +141,7 @@ class Catalogue:
         return [id_of(key) for (key,) in rows]
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        """Returns the ids of papers cited by a paper, and the ids of papers that cite this paper."""
+        """Returns the ids of papers cited by a paper, and the ids of papers that cite it."""
         cited, citing = (
             self._all(
                 f"SELECT o.id FROM cites JOIN paper p ON p.number = {own} JOIN paper o ON o.number = {other} "

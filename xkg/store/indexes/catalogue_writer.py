@@ -36,7 +36,8 @@ class CatalogueWriter:
         self.rows: int = self._db.execute(highest.format("row", "technique")).fetchone()[0]
 
     def add(self, bundle: PaperBundle, file: BundleFile, entries: Sequence[tuple[Entry, bytes]]) -> list[int]:
-        """Adds a paper with its searchable techniques and their vector texts' hashes. Returns the techniques' rows."""
+        """Adds a paper with its searchable techniques and the hashes of their vector texts. Returns the techniques'
+        rows."""
         paper = self.papers
         self.papers += 1
         self._db.execute(
@@ -73,8 +74,7 @@ class CatalogueWriter:
             )
             if entry.code is not None:
                 code = entry.code
-                # The facts are stored separately from the body, which spans several pages, because filters read the
-                # facts for many techniques.
+                # Store facts outside the body, which spans several pages, because filters read many of them.
                 facts = _json([code.level, code.language, code.packages, *attested.get(code.id, ())])
                 values = (row, id_key(code.id), facts, _json(code.model_dump()))
                 self._db.execute("INSERT INTO code VALUES (?, ?, ?, ?)", values)

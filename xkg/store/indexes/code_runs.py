@@ -40,8 +40,8 @@ def code_runs(code: str) -> list[str]:
 
 
 def runs_of_query(query: str) -> list[str]:
-    """Returns the distinct runs in a query, or an empty list if the query is prose. In prose, most words are followed
-    by another word."""
+    """Returns the distinct runs in a query, or an empty list if it is prose. In prose, most words are followed by
+    another word."""
     if not _MARKS.search(query):
         return []
     words = [token.isidentifier() for token in _tokens(query)]

@@ -178,7 +178,7 @@ class TextWriter:
 
 @contextlib.contextmanager
 def _input_output() -> Iterator[None]:
-    """Converts the `ValueError` that Tantivy raises if a file cannot be written into an `OSError`."""
+    """Converts Tantivy's `ValueError` for a file that cannot be written to an `OSError`."""
     try:
         yield
     except ValueError as error:
@@ -216,8 +216,8 @@ class TextIndex:
         return int(self._searcher.num_docs)
 
     def search(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """Returns up to `k` rows and their BM25 scores, best first. If `papers` is given, only these papers are
-        searched. There is no query syntax, so queries cannot be invalid."""
+        """Returns up to `k` rows and their BM25 scores, best first. If `papers` is given, searches only those papers.
+        There is no query syntax, so queries cannot be invalid."""
         return self._having_any(query_terms(query), "text", k, papers)
 
     def search_code(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
@@ -247,8 +247,7 @@ class TextIndex:
         return self._found(wanted, k)
 
     def matched(self, query: str, rows: Sequence[int]) -> tuple[dict[int, float], float]:
-        """Returns the total weight (`rarity`) of the query's words in each of `rows`, and the total weight of all words
-        in the query."""
+        """Returns the total weight (`rarity`) of the query's words in each of `rows`, and in the whole query."""
         rarities = self.rarity(query_terms(query))
         total = sum(rarities.values())
         if not rarities or not rows:

@@ -44,8 +44,8 @@ SLACK = 0.01
 
 
 class VectorsInfo(Value):
-    """Describes how an index was built. `recall` is the recall@10 for the index's own vectors if `probes` lists are
-    searched, compared with an exact search. `holes` lists the rows removed from an exact index."""
+    """How an index was built. `recall` is the recall@10 for the index's own vectors if `probes` lists are searched,
+    compared with an exact search. `holes` lists the rows removed from an exact index."""
 
     kind: Literal["exact", "ivf-fp16"]
     probes: int = 0
@@ -62,9 +62,9 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
 
     Above `exact_up_to` rows, the number of lists to search is increased until recall@10 reaches `RECALL_GOAL` for sums
     of four vectors. If this is not possible, the index is exact. The sums simulate paraphrased queries, which lie
-    between the vectors and far away from each vector. For a million vectors, searching 27 lists had a recall of 1.00
-    for the vectors themselves and 0.995 for sums of two. The recall was only 0.93 for questions and 0.95 for sums of
-    four. With 80 lists, recall increased to 0.993 for questions and 0.995 for sums of four."""
+    between the vectors and far from each of them. For a million vectors, searching 27 lists had a recall of 1.00 for
+    the vectors themselves and 0.995 for sums of two. The recall was only 0.93 for questions and 0.95 for sums of four.
+    With 80 lists, recall increased to 0.993 for questions and 0.995 for sums of four."""
     import numpy as np
 
     count, dimension = vectors.shape
@@ -242,7 +242,7 @@ class VectorIndex:
         selector = None
         if rows is not None:
             selector = self._faiss.IDSelectorBatch(self._numpy.asarray(rows, dtype=self._numpy.int64))
-        # If there is a filter, the nearest lists may contain few or none of the rows that pass the filter.
+        # If there is a filter, the nearest lists may contain few or none of the rows that pass it.
         share = 1 if rows is None else len(self) // len(rows) + 1
         probes = min(self._info.probes * share, self._index.nlist)
         parameters = self._faiss.SearchParametersIVF(sel=selector, nprobe=probes)
@@ -270,7 +270,7 @@ class VectorIndex:
         return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
-        """Searches only a few rows. Reading these rows is faster than looking for the rows in all lists."""
+        """Searches only a few rows. Reading these rows is faster than looking for them in all lists."""
         cosines = self.vectors(rows) @ vector
         best = self._numpy.argsort(-cosines, kind="stable")[:k]
         return [(rows[place], float(cosines[place])) for place in best.tolist()]

@@ -283,8 +283,7 @@ def _vectors(
     if missing:
         source = embedder(model)
         model = source.model
-        # Encode in batches, because the codes are larger than the vectors and would not fit into memory for a million
-        # techniques.
+        # Encode in batches, because the codes for a million techniques would not fit into memory.
         remaining = iter(missing)
         while keys := list(islice(remaining, _ENCODED_AT_ONCE)):
             go_on()

@@ -1,5 +1,5 @@
-"""Links the techniques of some papers with each other and with the techniques of all other papers, using a finished
-catalogue and vectors."""
+"""Links the techniques of some papers with each other and with those of all other papers, using a finished catalogue
+and vectors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -21,8 +21,8 @@ from xkg.store.local.snapshot import EmbeddedSnapshot
 
 @dataclass(frozen=True)
 class Built:
-    """Describes built files for a manifest. `model` is empty if nothing was embedded. `changed` has the same meaning as
-    in `Manifest`."""
+    """A manifest's description of built files. `model` is empty if nothing was embedded. `changed` has the same meaning
+    as in `Manifest`."""
 
     model: str
     dimension: int
@@ -34,9 +34,9 @@ class Built:
 class Generations:
     """Reads and publishes the generations in `folder`, which is created by the first write.
 
-    `check` is called before anything is read from a generation, and raises an error if the generation must not be used.
-    A writer waits up to `wait` seconds for another writer. `retained` earlier generations are kept. If `durable` is not
-    set, a power failure may damage files, which their hashes detect. Thread-safe, and safe to use in forked processes.
+    `check` is called before anything is read from a generation, and raises an error if it must not be used. A writer
+    waits up to `wait` seconds for another writer. `retained` earlier generations are kept. If `durable` is not set, a
+    power failure may damage files, which their hashes detect. Thread-safe, and safe to use in forked processes.
     Requires a file system with `flock`."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Generations:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Generation | None]:
-        """Locks the current generation until the context ends, and yields the generation without reading its files."""
+        """Locks the current generation until the context ends, and yields it without reading its files."""
         opened = generation.open_current(self.folder)
         try:
             yield opened

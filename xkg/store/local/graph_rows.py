@@ -116,7 +116,7 @@ def _made_by() -> str:
 
 def _cell(value: Value) -> str:
     """Formats a CSV cell. Null is an empty cell without quotes. Empty strings in lists are omitted, because the engine
-    drops such strings anyway."""
+    drops them anyway."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -64,7 +64,7 @@ class GraphWriter:
             known.update(symbol for symbol, _ in own)
             self._write(table, "", b"".join(new))
         for values in rows.repositories:
-            # If papers share a repository, `is_official` is set if the repository is official for any of the papers.
+            # If papers share a repository, `is_official` is set if it is official for any of them.
             if values[0] not in self._repositories or values[-1]:
                 self._repositories[values[0]] = Row("Repository", values)
 

@@ -75,7 +75,7 @@ class EmbeddedSnapshot(Catalogue):
 
     @property
     def position(self) -> Position | None:
-        """Returns the graph state that this generation is a copy of, or None if the graph is not a copy."""
+        """Returns the graph state that this generation is a copy of, or None if it is not a copy."""
         return self._opened.manifest.position if self._opened else None
 
     def papers(self) -> list[Paper]:

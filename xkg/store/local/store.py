@@ -267,7 +267,7 @@ class EmbeddedStore:
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
         """Checks a statement with the guard and runs it in a process without file access. Raises `QueryRefusedError` if
-        the statement is not allowed, and `QueryFailedError` if the statement fails."""
+        the statement is not allowed, and `QueryFailedError` if it fails."""
         checked = guard(statement, parameters)
         with self.snapshot() as snapshot:
             table = snapshot.queries().run(for_ladybug(checked), parameters, rows=rows, seconds=seconds)

@@ -2,7 +2,7 @@
 result is a node `(:XkgLease {id, row, paper})`. `id` is a digest of all inputs to the paper's build, and `row` is the
 paper's row in the batch results.
 
-The builder holds the lease until the row is written, so the next holder finds the row."""
+The builder holds the lease until the row is written, so the next holder finds it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -46,7 +46,7 @@ _BUNDLE = "MATCH (e:XkgEarlier {id: $id}) RETURN e.bundle AS bundle"
 
 class _Held(NamedTuple):
     """A paper's state from the commit `began` up to, but not including, `until`. For the current state, `until` is
-    None. For an earlier state, `id` is the id of the state's node."""
+    None. For an earlier state, `id` is the id of its node."""
 
     began: int
     until: int | None
@@ -78,8 +78,8 @@ def keep(transaction: neo4j.ManagedTransaction, state: State, papers: Mapping[st
 def differences(
     connection: Connection, first: int | None, second: int | None
 ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-    """Implements `GraphStore.differences`. By default, `first` is the commit before the last one, up to `second`, that
-    changed a paper. Raises `StoreError` if a commit is not available."""
+    """Implements `GraphStore.differences`. By default, `first` is the commit before the most recent one (up to
+    `second`) that changed a paper. Raises `StoreError` if a commit is not available."""
     first, second = connection.read(lambda transaction: _ends(transaction, connection.address, first, second))
     since = min(first, second)
     held: dict[str, list[_Held]] = {}

@@ -21,7 +21,7 @@ SECONDS = 120.0
 
 _ACQUIRE = (
     "MERGE (l:XkgLease {id: $id}) ON CREATE SET l.fence = 0, l.expires = 0, l.holder = '' "
-    "SET l.lock = $holder "  # locks the node before the node is read
+    "SET l.lock = $holder "  # locks the node before reading it
     "WITH l, l.expires <= timestamp() AS free "
     "SET l.fence = CASE WHEN free THEN l.fence + 1 ELSE l.fence END, "
     "l.holder = CASE WHEN free THEN $holder ELSE l.holder END, "
@@ -40,7 +40,7 @@ _HOLDERS = (
 def held(
     connection: Connection, paper: str, holder: str, seconds: float | None = None, *, pause: float = 0.0
 ) -> Iterator[int]:
-    """Holds the lease on a paper and yields the lease's fence. The lease ends `pause` seconds after the context. Raises
+    """Holds the lease on a paper and yields its fence. The lease ends `pause` seconds after the context. Raises
     `LeaseHeldError` if another machine holds the lease, and the same errors as `Connection`."""
     milliseconds = int((SECONDS if seconds is None else seconds) * 1000)
     values = {"id": key(paper), "holder": holder, "milliseconds": milliseconds, "pause": int(pause * 1000)}

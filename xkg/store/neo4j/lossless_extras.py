@@ -56,8 +56,8 @@ class Rest:
         self.symbols = {key(node["id"]): key(node["repository"]) for node in fields["symbols"]}
 
     def bundle(self, found: Parts) -> PaperBundle:
-        """Returns the bundle in its current state in the graph. Nodes deleted from the graph are omitted, together with
-        everything that depends on these nodes. Raises `CorruptStoreError` if a value is invalid."""
+        """Returns the bundle in its current state in the graph. Nodes deleted from the graph are omitted, along with
+        everything that depends on them. Raises `CorruptStoreError` if a value is invalid."""
         try:
             fields = {name: value for name, value in self._fields.items() if name != "generation"}
             fields["paper"] = _merged("Paper", fields["paper"], found.nodes["Paper"].get(key(self.paper), {}))
@@ -132,7 +132,7 @@ def unpack(data: bytes) -> Rest:
 
 
 def _merged(label: str, extras: dict[str, Any], stored: Properties) -> dict[str, Any]:
-    """Returns a node's fields from `extras`, or from the graph for fields that were changed in the graph."""
+    """Returns a node's fields from `extras`, or from the graph for fields changed there."""
     node = dict(extras)
     for name, several in _COLUMNS[label]:
         value = stored.get(name)
@@ -147,7 +147,7 @@ def _merged(label: str, extras: dict[str, Any], stored: Properties) -> dict[str,
 
 
 def _projected(label: str, name: str, value: Any) -> Any:
-    """Returns the value in the form in which `xkg.store.rows` stores it in a node."""
+    """Returns the value as `xkg.store.rows` stores it in a node."""
     if (label, name) in _JSON and value is not None:
         return nested(value)
     if isinstance(value, str):

@@ -75,8 +75,8 @@ def read(
         finally:
             turn.end()
 
-    # The server can stop a query only between rows. A query that never reaches the next row must not block its caller
-    # or later queries.
+    # The server can stop a query only between rows.
+    # A query that never reaches the next row must not block its caller or later queries.
     threading.Thread(target=ask, name="xkg query", daemon=True).start()
     wait([answer], timeout=seconds + _GRACE_SECONDS)
     if not answer.done():
@@ -105,10 +105,10 @@ class _Turn:
         return True
 
     def cut(self) -> None:
-        """Frees the slot and closes the connection, which stops the thread that reads from this connection. The server
-        may still be running the query."""
-        # A session may only be closed by its own thread. The asynchronous driver has a public method that does the same
-        # (`AsyncSession.cancel`).
+        """Frees the slot and closes the connection, which stops the thread that reads from it. The server may still be
+        running the query."""
+        # A session may only be closed by its own thread.
+        # The asynchronous driver has a public method for this (`AsyncSession.cancel`).
         if (connection := getattr(self.session, "_connection", None)) is not None:
             connection.kill()
         if self.end():

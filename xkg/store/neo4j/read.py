@@ -34,8 +34,8 @@ _BUNDLES = (
 )
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
-# Use the same query plan for all sizes, as in `write`. Use one record per kind, because the driver is slow with
-# thousands of small records.
+# Use the same query plan for all sizes, as in `write`.
+# Use one record per kind, because the driver is slow with thousands of small records.
 _PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     [
         f"UNWIND $all.{label} AS id {seek('n', label, 'id')} RETURN '{label}' AS kind, "
@@ -96,7 +96,7 @@ def papers(connection: Connection) -> list[tuple[str, str]]:
 
 def read(connection: Connection, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
     """Yields the papers with these keys, in order. Missing papers are omitted. If a missing paper is `known` to exist,
-    waits briefly for the paper before omitting it. Raises `CorruptStoreError` if a paper is not a valid bundle."""
+    waits briefly before omitting it. Raises `CorruptStoreError` if a paper is not a valid bundle."""
     for start in range(0, len(keys), BATCH):
         part = keys[start : start + BATCH]
         settled = _settled(connection, part, known=known)

@@ -55,7 +55,7 @@ class Neo4jStore:
         self._prepared: migrations.State | None = None
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Updates the copy of the graph on this machine, and returns a snapshot of the copy. Raises the same errors as
+        """Updates the copy of the graph on this machine, and returns a snapshot of it. Raises the same errors as
         `Replica.snapshot`."""
         return self._replica().snapshot()
 
@@ -93,8 +93,7 @@ class Neo4jStore:
         def work(transaction: neo4j.ManagedTransaction, state: migrations.State) -> None:
             revised = []
             for paper_key, bundle in read.read_locked(transaction, keys).items():
-                # The transaction may be retried, but `change` may have side effects, so `change` is called only once
-                # per bundle.
+                # Call `change` only once per bundle: it may have side effects, and the transaction may be retried.
                 if paper_key not in changed or changed[paper_key][0] != bundle:
                     changed[paper_key] = (bundle, change(bundle))
                 bundles.validate(changed[paper_key][1])
@@ -184,7 +183,7 @@ class Neo4jStore:
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
         """Checks a statement with the guard and runs it. Raises `QueryRefusedError` if the statement is not allowed,
-        and `QueryFailedError` if the statement fails."""
+        and `QueryFailedError` if it fails."""
         from xkg.store.neo4j.queries import read
 
         with self.connection.explaining():

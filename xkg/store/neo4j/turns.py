@@ -1,6 +1,6 @@
 """Allows machines that share only a Neo4j server to take turns sending requests to a web server. A turn is a lease on
-the web server's name (`xkg.store.neo4j.leases`). The lease is held during a request and the pause after the request. If
-a machine dies during its turn, the other machines wait until the lease expires."""
+the web server's name (`xkg.store.neo4j.leases`). The lease is held during a request and the pause after it. If a
+machine dies during its turn, the other machines wait until the lease expires."""
 
 import os
 import random

@@ -1,9 +1,9 @@
 """Writes papers to the graph in a transaction that may be retried.
 
 The transaction first increments the counter on `(:XkgMeta)`. The node's lock serialises all writers, so everything that
-the transaction reads afterwards remains valid until the commit. A paper's nodes are merged, so that edges from other
-papers to these nodes are kept. The paper's own edges are recreated. Nodes that no longer belong to the paper are
-removed, unless another paper shares these nodes."""
+the transaction reads afterwards remains valid until the commit. A paper's nodes are merged, so that edges to them from
+other papers are kept. The paper's own edges are recreated. Nodes that no longer belong to the paper are removed, unless
+another paper shares them."""
 
 import hashlib
 import json
@@ -31,8 +31,8 @@ _COUNT = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# `newest` is a single property, so that it is never partly visible. Readers use `newest` to check whether the newest
-# commit is fully visible.
+# `newest` is a single property, so it is never partly visible.
+# Readers use it to check whether the newest commit is fully visible.
 _STAMP = (
     "MATCH (m:XkgMeta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 )
@@ -157,8 +157,7 @@ class _Rows:
             table, values = self._rows[row.table], [list(v) if isinstance(v, tuple) else v for v in row.values]
             if row.table in NODES:
                 node = dict(zip(NODES[row.table].replace("[]", "").split(), values, strict=True))
-                # If papers share a repository, the paper for which the repository is official takes precedence. If
-                # there is none, the first paper does.
+                # If papers share a repository, use the paper for which it is official, or else the first paper.
                 if node["id"] not in table or (row.table == "Repository" and node["is_official"]):
                     table[node["id"]] = node
             else:
@@ -198,7 +197,7 @@ def _write_statement() -> str:
             else ""
         )
         parts.append(f"UNWIND $all.{label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
-    # A cited work that has been built becomes a paper, and citations of the work become citations of the paper.
+    # A cited work that has been built becomes a paper, and citations of it become citations of the paper.
     work = f"UNWIND $all.Paper AS row {seek('w', 'CitedWork', 'row.id')}"
     parts += [
         f"{work} MATCH (a:Paper)-[:CITES]->(w) {seek('p', 'Paper', 'row.id')} CREATE (a)-[:CITES]->(p)",
@@ -216,8 +215,8 @@ def _write_statement() -> str:
         "MERGE (t)-[:ABLATED_IN]->(a)"
     )
     parts += ["UNWIND $all.bundles AS row MERGE (b:XkgBundle {id: row.id}) SET b = row", _STAMP]
-    # Never recompute the plan, which would take a second. Nodes are looked up by id, so the plan does not depend on the
-    # size of the graph.
+    # Never recompute the plan, which would take a second.
+    # Nodes are looked up by id, so the plan does not depend on the size of the graph.
     return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)
 
 

@@ -21,8 +21,7 @@ from xkg.version import __version__
 OLDEST = (5, 26)
 _CONNECT_SECONDS = 5.0
 _ACQUIRE_SECONDS = 10.0
-# This time is long enough to retry after a deadlock or election, but short enough to report a lost server within
-# seconds.
+# Long enough to retry after a deadlock or election, but short enough to report a lost server within seconds.
 _RETRY_SECONDS = 8.0
 _IDLE_SECONDS = 60.0
 _UNKNOWN_COMMITS = 3

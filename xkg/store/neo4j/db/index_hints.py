@@ -6,5 +6,5 @@ plans."""
 
 
 def seek(variable: str, label: str, value: str, pattern: str = "", by: str = "id") -> str:
-    """Returns a clause that finds a node through its index and follows `pattern` from this node."""
+    """Returns a clause that finds a node through its index and follows `pattern` from it."""
     return f"MATCH ({variable}:{label} {{{by}: {value}}}){pattern} USING INDEX SEEK {variable}:{label}({by})"
