@@ -3,7 +3,7 @@ FOLDER…`.
 
 Each folder contains one paper's source. LaTeXML (Debian's `latexml`), which arXiv and ar5iv use, converts the source in
 a temporary folder. LaTeXML reads the source's .bbl, so a paper without a .bbl has no references to compare. The
-comparison covers the items of `evaluation.beside_latex`."""
+comparison covers the items listed in `evaluation.beside_latex`."""
 
 import shutil
 import subprocess

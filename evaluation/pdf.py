@@ -3,8 +3,8 @@ FOLDER…`.
 
 Each folder contains one paper's source. The paper is typeset in a temporary folder (`pdflatex` and `bibtex` or `biber`,
 in Debian's `texlive-latex-extra`, `texlive-publishers`, `texlive-science`, `texlive-fonts-extra`, `cm-super` and
-`biber`). Missing figures and other TeX errors are ignored. The comparison covers the items of
-`evaluation.beside_latex`. Only references, sentences and captions that TeX printed count."""
+`biber`). Missing figures and other TeX errors are ignored. The comparison covers the items listed in
+`evaluation.beside_latex`. Only references, sentences and captions printed by TeX count."""
 
 import os
 import re
@@ -55,7 +55,7 @@ def typeset(folder: Path, main: str) -> bytes:
 
 
 def prints_references(folder: Path, main: str, source: Document) -> bool:
-    """Returns whether the paper typeset in a folder has a bibliography. There is none if TeX did not find the .bib."""
+    """Returns whether the typeset paper in a folder has a bibliography. There is none if TeX did not find the .bib."""
     given = (folder / main).with_suffix(".bbl")
     bodies = [source.text.encode(), given.read_bytes() if given.exists() else b""]
     return any(_ENTRY.search(body) for body in bodies)

@@ -1,4 +1,4 @@
-"""Measures how many tokens each part of a build's questions takes: `python -m evaluation.prompt_tokens ANSWERS --
+"""Measures how many tokens each part of a build's questions uses: `python -m evaluation.prompt_tokens ANSWERS --
 BUILD…`.
 
 ANSWERS is a recording (`evaluation.recording`); BUILD is a command such as
@@ -9,8 +9,8 @@ The command runs against an endpoint that replays the recorded answers. Each que
 question with which it shares the most lines. To compare two versions of xkg, run both with the same answers, each with
 a new --kg folder. The output lists the tokens sent (characters / 4), by prompt and by block of the question. `system`
 is the fixed text, `schema` is the answer format, and `turns` are follow-up questions after an unusable answer.
-`repeated` is the part that a prefix cache would already contain. This part is the prefix shared with an earlier
-question, in steps of 128 tokens, starting at 1,024."""
+`repeated` is the part that a prefix cache would already contain. This is the prefix shared with an earlier question, in
+steps of 128 tokens starting at 1,024."""
 
 import json
 import os
@@ -28,7 +28,7 @@ from evaluation.recording import kind, nearest
 from tests.llm_endpoint import Answer, ScriptedEndpoint, status
 
 _BLOCK = re.compile(r"<<<(\w+) (\w+)>>>\n(.*?)\n<<<end \1 \2>>>", re.DOTALL)
-_LEAST_CACHED, _STEP = 4 * 1024, 4 * 128  # both are numbers of characters
+_LEAST_CACHED, _STEP = 4 * 1024, 4 * 128  # both are character counts
 
 
 @dataclass

@@ -3,8 +3,8 @@
     python -m evaluation.recording FOLDER RECORDING.json
 
 FOLDER contains one JSON file per question, as stored by an endpoint: `body` (the request) and `message` (the answer).
-The recording contains the answers. Each answer is stored with the features that identify its question, namely the
-fields of the answer and line checksums."""
+RECORDING.json receives the answers. Each answer is stored with the features that identify its question: the answer's
+fields and line checksums."""
 
 import json
 import re
@@ -22,8 +22,7 @@ _MARK = re.compile(r"^<<<.*>>>$", re.MULTILINE)
 
 
 def kind(body: Mapping[str, Any]) -> str:
-    """Returns the answer fields that a request asks for, or nothing if the request does not ask for structured
-    output."""
+    """Returns the answer fields that a request asks for, or nothing if it does not ask for structured output."""
     shape = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
     return ", ".join(shape.get("properties", ()))
 
@@ -38,8 +37,8 @@ def lines(body: Mapping[str, Any]) -> list[int]:
 
 def nearest(recorded: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> str | None:
     """Returns the answer to the recorded question of the same kind and turn that shares the most lines with the
-    question in `body`. Returns None if the two questions share less than half of the shorter question's lines. A
-    reworded prompt, or a slice that changed by a line, therefore still gets the recorded answer."""
+    question in `body`. Returns None if the two questions share less than half of the lines of the shorter one. A
+    question therefore still gets its recorded answer after the prompt is reworded or a slice changes by a line."""
     own = set(lines(body))
 
     def shared(entry: Mapping[str, Any]) -> float:

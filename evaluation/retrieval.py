@@ -6,13 +6,13 @@ nothing fits. BM25, vectors, and a plain fusion of both over the same indexes se
 Without --kg, the shared graphs are imported into a temporary graph. `--failures` lists techniques that were not found,
 or that should not have been found.
 
-A query specifies its gold techniques by paper title and path of names. `groups` lists the groups to find. Any technique
-in a group satisfies the group. A query from `evaluation/gold/search` contains groups of ids. Recall@k is the share of
-groups found in the first k rows, and MRR is the reciprocal rank of the first gold row. nDCG@10 counts each group at its
-first match. A row counts for its own technique. "With relatives" means that a row also counts for the techniques listed
-inside the row. "As an agent sees it" is a server's default answer over stdio, with all techniques that the answer
-mentions. The last line is for `find_implementations` on the tasks, where all rows count. If nothing is returned, a
-negative query is right, and any other query is lost."""
+A query specifies its gold techniques by paper title and path of names. `groups` lists the groups to find. Finding any
+technique in a group satisfies the group. A query from `evaluation/gold/search` contains groups of ids. Recall@k is the
+share of groups found in the first k rows, and MRR is the reciprocal rank of the first gold row. nDCG@10 counts each
+group at its first match. A row counts for its own technique; "with relatives" means that it also counts for the
+techniques listed inside it. "As an agent sees it" means a server's default answer over stdio, with all techniques that
+the answer mentions. The last line shows `find_implementations` on the tasks, where all rows count. If nothing is
+returned, a negative query counts as right and any other query as lost."""
 
 import math
 import os
@@ -81,8 +81,7 @@ def groups_of(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
 
 
 def measure(groups: Sequence[set[str]], rows: Sequence[set[str]]) -> list[float]:
-    """Returns the recall at each of `CUTS`, the reciprocal rank and the nDCG@10 of the rows, given the groups to
-    find."""
+    """Returns the rows' recall at each of `CUTS`, reciprocal rank and nDCG@10, given the groups to find."""
     if not groups:
         return [0.0] * (len(CUTS) + 2)
     met = [next((rank for rank, row in enumerate(rows[:ROWS], start=1) if row & group), math.inf) for group in groups]
@@ -98,12 +97,12 @@ def measure_all(groups: Sequence[set[str]], rows: Sequence[Sequence[str]]) -> fl
 
 
 def ask_server(kg: Path, tool: str, queries: Sequence[str]) -> list[dict[str, Any]]:
-    """Asks a server without a language model each query, and returns the structured content of its answers."""
+    """Sends each query to a server without a language model, and returns the structured content of its answers."""
     return anyio.run(_ask, kg, tool, list(queries))
 
 
 def seen_rows(snapshot: Snapshot, answer: dict[str, Any]) -> list[list[str]]:
-    """Returns one list for each row in an answer, with the full ids of the row's techniques. The row's own id comes
+    """Returns one list per row of an answer, with the full ids of the row's techniques. The row's own id comes
     first."""
     found = [row for part in answer.get("parts", [answer]) for row in part["rows"]]
     return [[technique_id(snapshot, node["id"]) for node in (row, *row.get("relatives", ()))] for row in found]

@@ -1,5 +1,5 @@
 """Takes the screenshots for docs/howto/explore.md with Chromium: `make screenshots`. The graph contains the example,
-built with recorded answers of a model, and made-up papers. Each screenshot is smaller than 200 KB."""
+built with a model's recorded answers, and made-up papers. Each screenshot is smaller than 200 KB."""
 
 import io
 import os
@@ -86,7 +86,7 @@ PAPERS = [
 
 
 def _bundle(paper: Made) -> PaperBundle:
-    """Returns a made-up paper. Its code was never run, and its levels serve only the screenshots."""
+    """Returns a made-up paper. Its code was never run; its levels are only for show."""
     identity = f"title:{slug(paper.title)}"
     techniques, code = [], []
     for number, name in enumerate(paper.techniques):
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def _build(kg: Path) -> None:
-    """Builds the example with recorded answers of a model."""
+    """Builds the example with a model's recorded answers."""
     with ScriptedEndpoint(replay(ROOT / "tests/data/recordings/svgd.json")) as endpoint:
         environment = {**os.environ, "OPENAI_BASE_URL": endpoint.url, "OPENAI_API_KEY": "recorded"}
         example = ROOT / "examples/svgd"

@@ -4,8 +4,8 @@
     python -m evaluation.ablation.jobs --repo ./repo --run "python train.py --seed {seed}" --metric "loss ([0-9.]+):min"
 
 Each arm starts with only the repository's packages installed, and uses one thread per job, like every run in the
-sandbox. The arms take turns. `--wait` replaces training with waiting, so that the ratio reflects only the run order,
-independently of cores and other load on the machine. Two jobs ideally take half of the time that one job takes."""
+sandbox. The arms take turns. `--wait` replaces training with waiting, so the ratio reflects only the run order, not the
+cores or other load on the machine. Ideally, two jobs take half the time of one."""
 
 import tempfile
 import time
@@ -75,7 +75,7 @@ def write_training(folder: Path, seconds: float, *, wait: bool) -> None:
 
 
 def _burning(steps: int) -> list[str]:
-    # A comprehension is used because line tracing does not slow it down.
+    # a comprehension, because line tracing does not slow it down
     return [f"    burnt = sum([i * i % 7 for i in range({steps})])", "    assert burnt > 0"]
 
 
@@ -98,7 +98,7 @@ def _timed(task: Task, folder: Path, name: str, jobs: int) -> tuple[Campaign, fl
 
 def _row(campaign: Campaign, jobs: int, wall: float) -> list[str]:
     runs: list[RunOutcome] = [*campaign.baseline.runs, *(run for o in campaign.outcomes for run in o.runs)]
-    # The traced run does not produce a value for any candidate, so it counts as overhead.
+    # the traced run yields no value for any candidate, so it counts as overhead
     seconds = sum(run.seconds for run in runs)
     beside = wall - seconds / jobs
     candidates = len(campaign.outcomes)

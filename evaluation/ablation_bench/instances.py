@@ -19,12 +19,12 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 
 def _listed(value: Any) -> Any:
-    """Returns the list in a field. The data sets write a list either as a list or as JSON text."""
+    """Returns the list in a field. The data sets store lists either as lists or as JSON text."""
     return json.loads(value) if isinstance(value, str) else value
 
 
 def _golds(value: Any) -> Any:
-    """Adds empty metrics to golds without metrics, because papers do not always name their metrics."""
+    """Adds an empty list of metrics to golds that have none, because papers do not always name their metrics."""
     rows = _listed(value)
     return (
         [{"metrics": [], **row} if isinstance(row, dict) else row for row in rows] if isinstance(rows, list) else rows
@@ -48,16 +48,15 @@ class Instance(BaseModel):
 
 @dataclass(frozen=True)
 class Loaded:
-    """Contains the instances in file order. `problems` counts the skipped rows by reason."""
+    """The instances in file order. `problems` counts the skipped rows by reason."""
 
     instances: tuple[Instance, ...]
     problems: Counter[str]
 
 
 def load(path: Path, task: TaskName) -> Loaded:
-    """Reads the instances in a JSON lines file. Paths to papers are relative to the file's folder or, as in a clone of
-    the benchmark, to the shell's working folder. The papers must be inside one of these two folders. Raises
-    `OSError`."""
+    """Reads the instances in a JSON lines file. Paper paths are relative to the file's folder or, as in a clone of the
+    benchmark, to the shell's working folder. Papers must be inside one of these two folders. Raises `OSError`."""
     problems: Counter[str] = Counter()
     instances: dict[str, Instance] = {}
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -103,8 +102,8 @@ def _beginning(file: Path) -> bytes:
 
 
 def texts_of(paper: Path) -> list[Path]:
-    """Returns the text files in a folder, in order, or the file itself if `paper` is a file. Excludes links that lead
-    out of the folder."""
+    """Returns the text files in a folder, in order, or the file itself if `paper` is a file. Excludes links that point
+    outside the folder."""
     if paper.is_file():
         return [paper]
     root = paper.resolve()
@@ -114,8 +113,8 @@ def texts_of(paper: Path) -> list[Path]:
 
 def source(paper: Path) -> str:
     """Returns the text of a paper's file, or of the text files in a paper's folder. Each file in a folder is enclosed
-    in tags with the file's name. Omits links that lead out of the folder, and text beyond `MOST_BYTES` in total. Raises
-    `OSError`."""
+    in tags with the file's name. Omits links that point outside the folder, and any text after the first `MOST_BYTES`
+    bytes in total. Raises `OSError`."""
     root = paper.parent if paper.is_file() else paper
     texts, room = [], MOST_BYTES
     for file in texts_of(paper):

@@ -1,4 +1,4 @@
-"""Reads ablation plans, and the answers of planners and judges. They are JSON lines in `<predictions>…</predictions>`.
+"""Reads ablation plans, and answers from planners and judges. They are JSON lines in `<predictions>…</predictions>`.
 
 Unusable entries are skipped and counted by kind; they never raise an error."""
 
@@ -54,7 +54,7 @@ class PlanEntry(BaseModel):
 
 @dataclass(frozen=True)
 class Plan:
-    """Contains a plan's entries in order. `problems` counts the errors by kind."""
+    """A plan's entries in order. `problems` counts the errors by kind."""
 
     entries: tuple[PlanEntry, ...]
     problems: Counter[str] = field(default_factory=Counter)

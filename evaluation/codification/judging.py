@@ -1,6 +1,6 @@
 """Rates the quality of runs. Judges independently read the method and the changes, and list the lines that need repair.
 
-A judgement is a row `run,judge,quality,edited,repaired`. The quality is S1 (as it should be), S2 (needs small repairs)
+A judgement is a row `run,judge,quality,edited,repaired`. The quality is S1 (correct as it is), S2 (needs small repairs)
 or S3 (needs a rewrite). `edited` is the number of lines that the agent edited, and `repaired` is the number of lines
 that need repair, including missing lines. Time saved is 1 - repaired/edited (Gandhi et al., "ResearchCodeAgent", 2025).
 """
@@ -46,7 +46,7 @@ class Quality(AnswerType):
 
 
 class Judgement(Value):
-    """Contains one judge's verdict on a run."""
+    """One judge's verdict on a run."""
 
     run: str
     judge: str
@@ -57,8 +57,7 @@ class Judgement(Value):
 
 
 def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
-    """Returns one judge's judgement, which is independent of other judges. Raises the same errors as
-    `LanguageModel`."""
+    """Returns one judge's judgement, made independently of other judges. Raises the same errors as `LanguageModel`."""
     workspace = Workspace.open(run.folder)
     edited = run.edited()
     inputs = {
@@ -96,7 +95,7 @@ def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
 
 
 def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) -> list[Judgement]:
-    """Returns all judges' judgements on all runs with changes. The judges are the configured models."""
+    """Returns every judge's judgements on all runs that have changes. The judges are the configured models."""
     pairs = [(run, name) for run in runs if run.result.changed_files for name in judges]
     graphs = {run.folder.parents[1] for run, _ in pairs}
     with ExitStack() as opened:
@@ -111,7 +110,7 @@ def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) 
 
 
 def parts_of(run: Run) -> tuple[str, ...]:
-    """Returns the names of the method's parts, if the last verdict in the run located them."""
+    """Returns the names of the method's parts, if the run's last verdict located them."""
     parts = Operations(run.folder).get("parts", {}, Parts)
     return parts.parts if parts is not None else ("as the method's text has them",)
 
@@ -129,8 +128,8 @@ def write(judgements: Iterable[Judgement], file: Path) -> None:
 
 
 def judged(judgements: Sequence[Judgement], runs: dict[str, Run]) -> list[str]:
-    """Returns one line for each judgement, one line for each mode, and one line for all judgements. The last line says
-    how often all judges of a run agree. Raises `InputError` for a judgement on an unknown run."""
+    """Returns one line per judgement, one per mode, and one for all judgements together. The last line says how often
+    all judges agree on a run. Raises `InputError` for a judgement on an unknown run."""
     if unknown := [each.run for each in judgements if each.run not in runs]:
         raise InputError(f"unknown run {unknown[0]}: it is not among the given runs")
     lines = [

@@ -104,9 +104,9 @@ def measure(
 
 
 def ask(graph: MeasuredGraph, hierarchies: Sequence[GoldHierarchy], models: Sequence[str], folder: Path) -> list[Path]:
-    """Lets models judge with Inspect, one after another, and returns the logs. Raises `InputError` if Inspect does not
-    know a model or has no key for a model, or if a judge could not finish. An unfinished judge's answers stay in the
-    log, from which `inspect eval-retry` resumes."""
+    """Runs the judges one after another with Inspect, and returns the logs. Raises `InputError` if Inspect does not
+    know a model or has no key for it, or if a judge does not finish. If a judge does not finish, its answers stay in
+    the log, from which `inspect eval-retry` resumes."""
     from inspect_ai import eval as inspect_eval
     from inspect_ai.model import get_model
     from rich.text import Text

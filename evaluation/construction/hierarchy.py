@@ -17,7 +17,7 @@ from xkg.value import Value
 
 
 class GoldTechnique(Value):
-    """A technique in a hierarchy. `path` contains the names from the top of the hierarchy down to the technique."""
+    """A technique in a hierarchy. `path` lists the names from the top of the hierarchy down to the technique."""
 
     path: tuple[str, ...]
     aliases: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class GoldTechnique(Value):
 
 
 class GoldHierarchy(Value):
-    """Contains one paper's techniques in preorder."""
+    """One paper's techniques in preorder."""
 
     paper: str
     labelled_by: str

@@ -1,8 +1,8 @@
-"""Reads judgements on a graph by people or models. Computes the majority verdict and the agreement between judges.
+"""Reads people's or models' judgements on a graph. Computes majority verdicts and inter-judge agreement.
 
-A person's file contains JSON lines {question, item, judge, verdict}. Models' verdicts come from the logs of Inspect
-tasks (`tasks.py`). Agreement is Krippendorff's alpha for nominal data (Krippendorff, "Content Analysis", 2004, chapter
-11): 1 if all agree, 0 for agreement at chance level. Judges may skip items."""
+A person's file contains JSON lines {question, item, judge, verdict}. Models' verdicts come from Inspect logs
+(`tasks.py`). Agreement is Krippendorff's alpha for nominal data (Krippendorff, "Content Analysis", 2004, chapter 11): 1
+if all agree, 0 for agreement at chance level. Judges may skip items."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,8 +24,8 @@ _SEPARATOR = " = "
 
 
 class Judgement(Value):
-    """Contains one judge's verdict on an item. `item` is a code id (`pair`), a technique id (`technique`), or a gold
-    path and a technique id (`same_item`)."""
+    """One judge's verdict on an item. `item` is a code id (`pair`), a technique id (`technique`), or a gold path and a
+    technique id (`same_item`)."""
 
     question: Question
     item: str
@@ -35,7 +35,7 @@ class Judgement(Value):
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Contains one question's judgements. `by_item` contains each judge's verdict on each item, and `judges` lists all
+    """The judgements on one question. `by_item` contains each judge's verdict on each item, and `judges` lists all
     judges, sorted."""
 
     question: Question
@@ -124,7 +124,7 @@ def alpha(units: Sequence[Sequence[str]]) -> float | None:
 
 
 def same_item(gold_path: Sequence[str], technique: str) -> str:
-    """Returns the item for the question of whether a technique is the same as a gold technique."""
+    """Returns the item that asks whether a technique is the same as a gold technique."""
     return f"{technique}{_SEPARATOR}{' / '.join(gold_path)}"
 
 

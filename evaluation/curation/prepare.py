@@ -21,8 +21,8 @@ _ONLINE_SINCE = 2010
 
 
 def prepare(folder: Path, papers: Path, graphs: Path, mirrors: Path) -> None:
-    """Writes the folder. A paper's id is taken from the paper's entry or from the gold list. If both lack an id, an id
-    is made up. The date is taken from the id if possible, and is otherwise the middle of the year."""
+    """Writes the folder. A paper's id comes from its entry or from the gold list. If neither has one, an id is made up.
+    The date comes from the id if possible; otherwise, it is the middle of the year."""
     folder.mkdir(parents=True, exist_ok=True)
     works = _Works()
     for known in lines(GOLD / "papers.jsonl"):
@@ -81,7 +81,7 @@ class _Works:
             year = work.get("year") or 2018
             number = work.get("number") or f"{max(year, 2007) % 100:02}06.{_MADE_UP - count:05}"
             if number in numbers or (number in taken and "number" not in work):
-                continue  # if two titles have the same id, the first counts
+                continue  # if two titles have the same id, the first one counts
             numbers.add(number)
             match = re.fullmatch(r"(\d\d)(\d\d)\.\d{4,5}", number) if "number" in work else None
             yield {

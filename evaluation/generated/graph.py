@@ -1,7 +1,8 @@
-"""Generates a graph of any size. Each paper has twenty techniques in a tree four levels deep, with 2 KB of code for
-each technique. It also has a repository, references to other papers, findings, and one package that all papers share.
+"""Generates a graph of any size. Each paper's words are drawn with a separate seed. Each paper has twenty techniques in
+a tree four levels deep, with 2 KB of code for each technique. It also has a repository, references to other papers,
+findings, and one package that all papers share.
 
-The words of each paper are drawn with a separate seed. Paper n is therefore the same in graphs of all sizes."""
+Paper n is therefore the same in graphs of all sizes."""
 
 import hashlib
 import random
@@ -113,10 +114,10 @@ def bundle(number: int, edition: int = 0) -> PaperBundle:
 
 
 class SeededVectors:
-    """A replacement for an embedding model, used to time only the code that calls the model. A text's vector is a
-    random unit vector whose seed is the text, so equal texts have equal vectors. Texts are divided into subjects,
-    within which cosines are near 0.4. Without subjects, an index with inverted lists would have to search all lists,
-    unlike with real texts."""
+    """A stand-in for an embedding model, for timing only the code that calls the model. A text's vector is a random
+    unit vector seeded by the text, so equal texts have equal vectors. Texts are grouped into subjects, within which
+    cosines are near 0.4. Without subjects, an inverted-list index would have to search every list, which it need not do
+    for real texts."""
 
     model = "seeded-384"
     dimension = 384

@@ -20,8 +20,8 @@ from xkg.store.exchange import graph_files, import_files, read_file
 
 @dataclass(frozen=True)
 class MeasuredGraph:
-    """Contains the papers in a graph. `settings` are the settings for opening the graph, or None for files. `problems`
-    lists unreadable files, one line each."""
+    """The papers in a graph. `settings` is used to open the graph, and is None for files. `problems` lists unreadable
+    files, one line each."""
 
     path: Path
     bundles: tuple[PaperBundle, ...]
@@ -43,7 +43,7 @@ def check_graph(graph: Path) -> None:
 
 
 def shared() -> Path:
-    """Returns the folder with the shared papers and graphs."""
+    """Returns the folder of shared papers and graphs."""
     return Path(os.environ.get("XKG_SHARED") or Path(__file__).parents[3] / "shared")
 
 

@@ -1,4 +1,5 @@
-"""Helps the Inspect tasks to check parameters, cut papers to fit, start a graph's tools and read logs."""
+"""Helpers for the Inspect tasks: checking parameters, cutting papers to fit, starting a graph's tools, and reading
+logs."""
 
 import inspect
 import os
@@ -34,9 +35,8 @@ def given_path(text: str) -> Path:
 
 
 def checked(make: Callable[P, Task]) -> Callable[P, Task]:
-    """A decorator for task functions, to be placed below `@task`. Checks parameters against their types, turns a
-    `ValueError` into an `InputError`, and makes Inspect's command print one line for an `XkgError` instead of a
-    traceback."""
+    """A decorator for task functions; place it below `@task`. Checks parameters against their types, turns a
+    `ValueError` into an `InputError`, and makes `inspect` print one line instead of a traceback for an `XkgError`."""
     hints = get_type_hints(make)
     signature = inspect.signature(make)
 
@@ -77,8 +77,8 @@ def _end_in_one_line() -> None:
 
 
 def cut_paper(text: str, most_tokens: int) -> tuple[str, str]:
-    """Returns as many of a paper's first sections as fit, and a line about omitted sections ('' if nothing was
-    omitted)."""
+    """Returns as many of a paper's leading sections as fit, and a line about omitted sections ('' if there are
+    none)."""
     room = most_tokens * _CHARACTERS_A_TOKEN
     if len(text) <= room:
         return text, ""
@@ -105,5 +105,5 @@ def read_log(path: Path, *, header_only: bool = False) -> EvalLog:
     """Reads an Inspect log. Raises `InputError` for any other file."""
     try:
         return read_eval_log(str(path), header_only=header_only)
-    except Exception as error:  # the library does not catch exceptions from its dependencies
+    except Exception as error:  # the library lets exceptions from its dependencies through
         raise InputError(f"{path}: is not an Inspect log ({str(error)[:120]}); pass a .eval or .json log") from error

@@ -18,7 +18,7 @@ V = TypeVar("V", bound=Value)
 
 
 def read_rows(path: Path, kind: type[V]) -> tuple[list[V], list[str]]:
-    """Returns the valid rows in a file, and a one-line message for each invalid row. Raises `InputError` if the file
+    """Returns the valid rows in a file, and a one-line message for each invalid one. Raises `InputError` if the file
     cannot be read."""
     rows: list[V] = []
     problems: list[str] = []
@@ -39,7 +39,7 @@ def first_error(error: ValidationError) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """Returns the value in a JSON file. Raises `InputError`, which names the file, if the file cannot be read or is not
+    """Returns the value in a JSON file. Raises `InputError`, naming the file, if the file cannot be read or is not
     JSON."""
     try:
         return json.loads(_read(path))
@@ -63,8 +63,7 @@ def read_queries(path: Path) -> list[dict[str, Any]]:
 
 
 def require_techniques(snapshot: Snapshot, path: Path, techniques: Iterable[str]) -> None:
-    """Raises `InputError` if the graph lacks one of the gold file's techniques, because measurements would count a
-    missing technique as not found."""
+    """Raises `InputError` if the graph lacks a gold technique, because measurements would count it as not found."""
     wanted = set(techniques)
     papers = {technique.partition("#")[0] for technique in wanted} & set(snapshot.paper_ids())
     known = {id for paper in papers for id in snapshot.technique_ids(paper)}

@@ -50,8 +50,8 @@ class RubricNode(BaseModel):
 
 
 class RubricScore(Value):
-    """Contains the scores of a tree. `score` is the score of the whole tree (0 to 1), and `by_category` contains the
-    scores for each category's leaves alone. `unjudged` lists the leaves without a verdict, which count as not met."""
+    """The scores of a tree. `score` is the score of the whole tree (0 to 1), and `by_category` contains the scores for
+    each category's leaves alone. `unjudged` lists the leaves without a verdict, which count as not met."""
 
     score: float
     by_category: dict[str, float]
@@ -61,7 +61,7 @@ class RubricScore(Value):
 
 def read_rubric(path: Path) -> RubricNode:
     """Reads the rubric tree in a file. Appends a number to duplicate node ids, because published rubrics repeat the ids
-    of leaves that are judged separately. Raises `InputError` with the file, the node and the error."""
+    of leaves that are judged separately. Raises `InputError`, naming the file, the node and the error."""
     try:
         return _renamed(RubricNode.model_validate(read_json(path)), Counter())
     except (ValidationError, RecursionError) as error:
@@ -79,8 +79,8 @@ def _renamed(node: RubricNode, ids: Counter[str]) -> RubricNode:
 
 
 def only(tree: RubricNode, category: Category = CODE_DEVELOPMENT) -> RubricNode | None:
-    """Returns the tree reduced to the leaves in one category and the nodes above these leaves, with unchanged weights.
-    Returns None if no leaf in the category has a weight above zero."""
+    """Returns the tree reduced to one category's leaves and their ancestors, with unchanged weights. Returns None if no
+    leaf in the category has a weight above zero."""
     if not tree.sub_tasks:
         return tree if tree.category == category else None
     parts = tuple(part for each in tree.sub_tasks if (part := only(each, category)) is not None)
@@ -89,7 +89,7 @@ def only(tree: RubricNode, category: Category = CODE_DEVELOPMENT) -> RubricNode 
 
 
 def score(tree: RubricNode, judged: Mapping[str, float]) -> RubricScore:
-    """Computes the score of a tree from the scores of the leaves (0 to 1), given by id."""
+    """Computes a tree's score from its leaves' scores (0 to 1), keyed by id."""
     leaves = [leaf.id for leaf in tree.leaves]
     parts = {category: part for category in CATEGORIES if (part := only(tree, category)) is not None}
     return RubricScore(

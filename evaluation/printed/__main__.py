@@ -3,9 +3,9 @@ fuzz-papers`.
 
 A grammar generates papers (environments, conditions, inputs, encodings) in which every sentence contains a unique word.
 `pdflatex` and `pdftotext` (Debian: `texlive-latex-extra texlive-plain-generic texlive-science lmodern poppler-utils`)
-show which words are printed. The passages and headings of the parsed paper show which words are parsed. A word is
-`extra` if it is parsed but not printed, and `missing` if it is printed but not parsed. Contents of floats other than
-captions, tables and algorithms may be missing. A paper agrees if it has no extra or missing words. --keep specifies a
+show which words are printed. The parsed paper's passages and headings show which words are parsed. A word is `extra` if
+it is parsed but not printed, and `missing` if it is printed but not parsed. The contents of floats may be missing,
+apart from captions, tables and algorithms. A paper agrees if it has no extra or missing words. --keep specifies a
 folder for papers that do not agree. Papers that TeX rejects are skipped."""
 
 import re
@@ -57,7 +57,7 @@ def write(made: Paper, folder: Path) -> None:
 
 
 def compared(shown: set[str], found: set[str]) -> tuple[set[str], set[str]]:
-    """Returns the words that are parsed but not printed, and the words that are printed but not parsed."""
+    """Returns the words parsed but not printed, and those printed but not parsed."""
     return found - shown, {word for word in shown - found if word.startswith("zq")}
 
 

@@ -95,7 +95,7 @@ def rerun(kg: Path) -> Seconds:
 
 
 def imports(_: Path) -> Seconds:
-    """Runs only the imports that a rerun needs, as the floor for any command that builds."""
+    """Runs only the imports that a rerun needs, as the floor for any building command."""
     import xkg.build.pipeline
     import xkg.commands.build
     import xkg.sandbox.packages.environments
@@ -135,7 +135,7 @@ PARTS: dict[str, Callable[[Path], Seconds]] = {
 
 
 def _counted_embedding() -> list[float]:
-    """Returns a list to which each later call to the model adds the seconds that it took."""
+    """Returns a list to which each later call to the model appends its duration in seconds."""
     from xkg.embeddings.onnx import OnnxEmbedder
 
     seconds: list[float] = []

@@ -5,7 +5,7 @@ publishing into a large graph.
 
 Papers are short, as in real batches (`evaluation.generated.short_papers`), and their code is imported in the sandbox.
 The papers are built without a model or packages, with one thread per job in all arms. Each arm begins with an empty
-graph. One job uses part of both cores, because the job's sandbox and publishing run in parallel. One job is therefore
+graph. One job uses part of both cores, because its sandbox and publishing run in parallel. One job is therefore
 measured both on two cores and bound to one core. Use only the ratios from a single run on an idle machine. The load
 average is also printed."""
 
@@ -48,8 +48,8 @@ finally:
 
 
 class Ran(NamedTuple):
-    """Contains the wall and CPU seconds for a command with all its processes. Also contains the CPU seconds of the main
-    process, which publishes, and the peak memory in MB of the largest process so far."""
+    """The wall and CPU seconds for a command with all its processes. Also the CPU seconds of the main process, which
+    publishes, and the largest process's peak memory so far in MB."""
 
     seconds: float
     processor: float
@@ -61,7 +61,7 @@ ARMS = ("1 job", "1 job on one core", "1 job", "2 jobs", "again, unchanged")
 
 
 def write_list(folder: Path, papers: int) -> Path:
-    """Writes this many short papers, and a list that contains all of the papers."""
+    """Writes this many short papers, and a list of them all."""
     listed = folder / "list.tsv"
     pairs = (write_short_paper(folder / f"p{number}", number) for number in range(papers))
     listed.write_text("".join(f"{paper}\t{code}\ttitle:p{n}\n" for n, (paper, code) in enumerate(pairs)))
@@ -69,8 +69,8 @@ def write_list(folder: Path, papers: int) -> Path:
 
 
 def build(kg: Path, listed: Path, jobs: int, *, bound: bool = False) -> Ran:
-    """Runs the build in a child process, so that the resource usage of the build's processes can be read after they
-    end. If `bound` is set, the build uses only one core."""
+    """Runs the build in a child process, so that the resource usage of all its processes can be read at the end. If
+    `bound` is set, the build uses only one core."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)  # processes that outlive the command become our children
     limits = {"XKG_ENVIRONMENT__MAX_MB": "0", "XKG_PRUNE__MIN_LEVEL": "parsed", **dict.fromkeys(THREADS, "1")}
     command = ["build", "--papers", str(listed), "--jobs", str(jobs), "--llm", "none"]
@@ -95,8 +95,8 @@ def build(kg: Path, listed: Path, jobs: int, *, bound: bool = False) -> Ran:
 
 
 def publish_one(folder: Path, papers: int) -> tuple[float, float]:
-    """Returns the wall and CPU seconds for publishing one paper into an embedded graph with this many papers, with
-    seeded vectors."""
+    """Returns the wall and CPU seconds for publishing one paper, with seeded vectors, into an embedded graph of this
+    many papers."""
     settings = Settings(kg=folder, embedding=EmbeddingSettings(model=SeededVectors.model))
     store = open_graph(settings, SeededVectors)
     store.publish(list(bundles(papers)))

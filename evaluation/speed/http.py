@@ -1,7 +1,7 @@
-"""Measures how many searches per second the HTTP server handles, compared with a bare SDK server's echo over the same
-transport.
+"""Measures how many searches per second the HTTP server handles, compared with the echo of a bare SDK server over the
+same transport.
 
-Both servers run in separate processes and speak MCP without sessions and with JSON answers. Each client keeps one
+Both servers run in separate processes and use MCP without sessions and with JSON answers. Each client keeps one
 connection open and sends the next request as soon as it receives the answer."""
 
 import asyncio
@@ -40,8 +40,7 @@ START_SECONDS = 60.0
 
 
 class Load(NamedTuple):
-    """Contains the requests per second, and the server's CPU seconds per request, which are more reliable on a busy
-    machine."""
+    """The requests per second, and the server's CPU seconds per request, which are more reliable on a busy machine."""
 
     a_second: float
     cpu: float
@@ -59,7 +58,8 @@ class Server(NamedTuple):
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_mb(self) -> float:
-        """Returns the proportional set size of all the server's processes in MB. Pages shared by workers count once."""
+        """Returns the proportional set size of all the server's processes, in MB. Pages shared by workers count
+        once."""
         kilobytes = 0
         for pid in self.pids:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()

@@ -52,8 +52,8 @@ TREE = (
 
 
 class Column(dict[str, str]):
-    """Contains figures, keyed by name. Each figure is printed as soon as it is measured, because a run takes a quarter
-    of an hour."""
+    """Figures, keyed by name. Each figure is printed as soon as it is measured, because a run takes a quarter of an
+    hour."""
 
     def __setitem__(self, name: str, figure: str) -> None:
         print(f"{name}: {figure}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Generates the page of commands."""
+"""Generates the command reference."""
 
 import inspect
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class Command(NamedTuple):
 
 
 def all_commands() -> Iterator[Command]:
-    """Yields the program itself, then its commands in help order, each group before its commands."""
+    """Yields the program itself, then its commands in help order, with each group before its commands."""
     yield from _commands_of(typer.main.get_command(app), "xkg", None)
 
 

@@ -1,4 +1,4 @@
-"""Generates the pages of the schema and of the named queries."""
+"""Generates the schema and named query references."""
 
 from collections.abc import Iterable
 

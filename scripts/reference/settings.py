@@ -1,4 +1,4 @@
-"""Generates the page of settings."""
+"""Generates the settings reference."""
 
 import typing
 from collections.abc import Iterator

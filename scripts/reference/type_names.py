@@ -1,4 +1,4 @@
-"""Describes the types of fields in words."""
+"""Describes field types in words."""
 
 import types
 import typing
