@@ -41,9 +41,9 @@ _TO_PARTS = re.compile(
 _CLAUSE = re.compile(r"\b[a-z]{2,}(?:\s[a-z]{2,}){3,}")
 _URL = re.compile(r"(?:https?://|www\.|doi\.org/)\S{1,300}")
 _MATH = re.compile(r"\$[^$]{0,5000}\$")
-# Matches a formula with adjacent characters, since "$n$-dimensional" is printed as one word.
+# Matches a formula together with adjacent characters, since "$n$-dimensional" is printed as one word.
 _IN_WORD = re.compile(r"[\w-]{0,30}\$[^$]{0,5000}\$[\w-]{0,30}")
-_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words may be formula symbols: log, min, det
+_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words may be mathematical operators: log, min, det
 _CAPTION = re.compile(r"^(?:Figure|Fig\.|Table|Tab\.)\s*[\w.]{1,6}\s?[.:|]?\s([^\n]*)$", re.MULTILINE)
 _ADDRESS = re.compile(r"(?:https?:|www\.)")
 
@@ -67,7 +67,7 @@ class Share:
 
 
 def measures(source: Document, read: Document, printed: str = "") -> dict[str, Share]:
-    """Returns the shares of `source` that are in `read`. `printed` is all text that TeX printed, in any order.
+    """Returns the shares of `source` that are in `read`. `printed` is all the text that TeX printed, in any order.
     Sentences and captions that TeX did not print, such as comments to authors, are not expected."""
     shown = Printed(printed)
     found, extra = _references(source.references, read.references)
@@ -103,7 +103,7 @@ def _references(source: Sequence[Reference], read: Sequence[Reference]) -> tuple
 
 def _same_reference(a: Reference, b: Reference) -> bool:
     one_title, other_title = (_letters(r.title or "") if not _ADDRESS.match(r.title or "") else "" for r in (a, b))
-    if _MATH.search(a.title or ""):  # the other format may print a formula with different letters
+    if _MATH.search(a.title or ""):  # the other format may print formulas with different letters
         return set(_words(a.title or "")) <= set(_words(b.title or ""))
     if one_title or other_title:
         return one_title == other_title
@@ -118,7 +118,7 @@ def _without_citations(text: str) -> str:
 
 
 def sentence_words(text: str) -> list[str]:
-    """Returns the words in a sentence that are compared."""
+    """Returns the words of a sentence that are compared."""
     return _words(_IN_WORD.sub(" ", _without_citations(text)))
 
 
@@ -150,8 +150,8 @@ class Printed:
         self._pairs = set(pairwise(words))
 
     def has(self, words: Sequence[str]) -> bool:
-        """Returns whether a third of the adjacent word pairs were printed. This is enough, because formulas and line
-        ends separate the other pairs."""
+        """Returns whether a third of the adjacent word pairs were printed. A third is enough, because formulas and line
+        breaks separate the other pairs."""
         pairs = list(pairwise(words))
         return not self._pairs or sum(pair in self._pairs for pair in pairs) * 3 >= len(pairs)
 
@@ -166,8 +166,8 @@ class Stretches:
             self._at.setdefault(tuple(words[index : index + 2]), []).append(index)
 
     def find(self, words: Sequence[str], after: int = 0) -> int | None:
-        """Returns the position at which nine out of ten of these words occur in order, or None. Gaps must not be longer
-        than citations. If there are several such positions, returns the position nearest to `after`."""
+        """Returns the position where nine out of ten of these words occur in order, or None. Gaps must be no longer
+        than a citation. If there are several such positions, returns the position nearest to `after`."""
         votes: Counter[int] = Counter()
         for index in range(len(words) - 1):
             for place in self._at.get(tuple(words[index : index + 2]), ())[:200]:

@@ -10,11 +10,11 @@ FOLDER/<task> for each task are
 
 The planning file is generated from `paper.md` alone, using the configured model or --llm (`none` for no model). The
 file contains nothing that the agent may not see. The pairs are code from other papers. Blacklisted sources and the
-paper itself are excluded from the search. Every file written is audited again, and text that still mentions a blacklist
-entry is withheld and reported. The exit status is 1 if the audit of the written files finds an entry.
+paper itself are excluded from the search. Every written file is audited again, and any text that still mentions a
+blacklist entry is withheld and reported. The exit status is 1 if the audit of the written files finds an entry.
 
-A pair has a score of at least --least-score, which is roughly the probability that the pair fits. With a score below
-.5, the pair probably does not fit."""
+A pair's score, roughly the probability that it fits, is at least --least-score. Below .5, the pair probably does not
+fit."""
 
 import json
 import sys
@@ -84,7 +84,7 @@ def main(
 
 
 def tasks_in(folder: Path) -> tuple[list[Path], list[str]]:
-    """Returns the task folders in a folder, or the folder itself, and one line for each folder that lacks a file.
+    """Returns the task folders in a folder (or the folder itself), and one line for each folder that lacks a file.
     Raises `InputError` if there are no tasks."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; pass one that contains tasks (paper.md, blacklist.txt)")
@@ -107,7 +107,7 @@ def export(
     task: Path, kg: Path, out: Path, *, k: int, least_score: float, budget_tokens: int, llm: str | None
 ) -> dict[str, Any]:
     """Writes the files for one task into `out/<task>`, and returns the audit. The target is built into `out/.targets`.
-    An unchanged paper is not rebuilt. Raises any error from building or searching."""
+    An unchanged paper is not rebuilt. Propagates any error from building or searching."""
     folder = out / task.name
     folder.mkdir(parents=True, exist_ok=True)
     settings = load(kg=out / ".targets" / task.name, **({"llm": {"model": llm}} if llm else {}))
@@ -159,8 +159,8 @@ def export(
 
 
 def pairs(graph: KnowledgeGraph, technique: Technique, k: int, least_score: float, tainted: set[str]) -> Iterator[Pair]:
-    """Yields at most `k` code nodes for a technique, best first, with a score of at least `least_score`. Papers in
-    `tainted` are excluded."""
+    """Yields up to `k` code nodes for a technique, best first, that score at least `least_score`. Papers in `tainted`
+    are excluded."""
     for row in graph.search(f"{technique.name}. {technique.definition[:1000]}", k, with_code=True).rows:
         if row.code is None or row.score < least_score or row.id.partition("#")[0] in tainted:
             continue

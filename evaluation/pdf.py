@@ -3,8 +3,8 @@ FOLDER…`.
 
 Each folder contains one paper's source. The paper is typeset in a temporary folder (`pdflatex` and `bibtex` or `biber`,
 in Debian's `texlive-latex-extra`, `texlive-publishers`, `texlive-science`, `texlive-fonts-extra`, `cm-super` and
-`biber`). Missing figures and other TeX errors are ignored. The comparison covers the items of
-`evaluation.beside_latex`. Only references, sentences and captions that TeX printed count."""
+`biber`). Missing figures and other TeX errors are ignored. The comparison covers the items listed in
+`evaluation.beside_latex`. Only references, sentences and captions printed by TeX count."""
 
 import os
 import re

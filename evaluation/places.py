@@ -1,17 +1,17 @@
 """Measures how well techniques are located in code: `python -m evaluation.places GOLD…` (evaluation/gold/places).
 
 A gold file contains JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
-{reader, file, start, end}. All places count as right. Two readers labelled `open` and `closed` independently. One
-reader labelled the other files before any output was seen. A technique without places is not in the repository. Each
-technique is located separately, as with `xkg locate`. With `--together`, all techniques for a repository are located at
-once, as in a build.
+{reader, file, start, end}. Each of a technique's places counts as right. Two readers labelled `open` and `closed`
+independently. One reader labelled the other files before any output was seen. A technique without places is not in the
+repository. Each technique is located separately, as with `xkg locate`. With `--together`, all techniques for a
+repository are located at once, as in a build.
 
-The columns `place` @1 and @5 say how often the first symbol, or any of the first five symbols, shares a line with a
-place. `lines` @1 and @5 say the same about the ranges in the symbol's focus. `share` is the fraction of lines in the
-first right focus that belong to the place (median, mean). `certain` is the fraction of techniques whose first place is
-certain. `right` is the fraction of these techniques whose first symbol shares a line with a place. Among the techniques
-whose first place is right, `called` is the fraction whose first place is certain. `--names` searches by name alone,
-without the definition."""
+The columns `place` @1 and @5 say how often the first symbol, or any of the first five, shares a line with a place.
+`lines` @1 and @5 say the same for the line ranges in the symbol's focus. `share` is the fraction of lines in the first
+right focus that belong to the place (median and mean). `certain` is the fraction of techniques whose first place is
+certain. `right` is the fraction of these whose first symbol shares a line with a place. Among the techniques whose
+first place is right, `called` is the fraction whose first place is certain. `--names` searches by name alone, without
+the definition."""
 
 import json
 import statistics
@@ -44,7 +44,7 @@ Lines = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Labelled:
-    """A technique with the lines in its places, as (file, line) pairs."""
+    """A technique with the lines of its places, as (file, line) pairs."""
 
     technique: Technique
     repository: str
@@ -54,8 +54,8 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Answer:
-    """A method's answer for one technique. It contains all lines and the focus for each of up to five places. `certain`
-    is true if the first place is certain."""
+    """A method's answer for one technique. It contains every line and the focus of up to five places. `certain` is true
+    if the first place is certain."""
 
     whole: tuple[Lines, ...]
     focus: tuple[Lines, ...]
@@ -86,8 +86,8 @@ def gold_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def read_places(path: Path) -> list[Labelled]:
-    """Returns the techniques in a gold file. Raises `ValueError` or `KeyError` for a line that does not have the format
-    described above."""
+    """Returns the techniques in a gold file. Raises `ValueError` or `KeyError` for a line not in the format described
+    above."""
     found = []
     for number, row in enumerate(gold_rows(path)):
         formula = f" $${row['equation']}$$" if row["equation"] else ""
@@ -105,7 +105,7 @@ def read_places(path: Path) -> list[Labelled]:
 
 
 def lines_of(path: str, first: int, last: int) -> Lines:
-    """Returns the lines `first` to `last` of a file."""
+    """Returns lines `first` to `last` of a file."""
     return frozenset((path, line) for line in range(first, last + 1))
 
 
@@ -152,7 +152,7 @@ class Searched:
 
 
 def bm25(labelled: Labelled, searched: Searched) -> Answer:
-    """Ranks symbols by BM25 over name and definition, as a baseline without thresholds or focus."""
+    """Ranks symbols by BM25 over name and definition: a baseline without thresholds or focus."""
     text = f"{labelled.technique.name}. {labelled.technique.definition}"
     ranked = list(searched.index.symbols.search(dict.fromkeys(content_stems(text), 1.0)))[:_CUT]
     answer = searched.answer([Location(technique="", symbol=s, score=0.0, rank=1) for s in ranked])

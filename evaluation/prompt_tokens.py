@@ -1,4 +1,4 @@
-"""Measures how many tokens each part of a build's questions takes: `python -m evaluation.prompt_tokens ANSWERS --
+"""Measures how many tokens each part of a build's questions uses: `python -m evaluation.prompt_tokens ANSWERS --
 BUILD…`.
 
 ANSWERS is a recording (`evaluation.recording`); BUILD is a command such as
@@ -28,7 +28,7 @@ from evaluation.recording import kind, nearest
 from tests.llm_endpoint import Answer, ScriptedEndpoint, status
 
 _BLOCK = re.compile(r"<<<(\w+) (\w+)>>>\n(.*?)\n<<<end \1 \2>>>", re.DOTALL)
-_LEAST_CACHED, _STEP = 4 * 1024, 4 * 128  # both are numbers of characters
+_LEAST_CACHED, _STEP = 4 * 1024, 4 * 128  # both are character counts
 
 
 @dataclass

@@ -5,10 +5,10 @@ reliable the scores are.
 
 The queries come from `evaluation/gold/search` and are for the shared graphs. Without --kg, the shared graphs are
 imported into a temporary graph. Each query searches all papers. A query without gold techniques is right if nothing is
-returned (the query is refused). For a query with gold techniques, the rows or `nearest` should include a gold
-technique. The threshold that loses 3% of the answers is computed afterwards, to compare rankings of scores. Reliability
-is the share of queries that have an answer, among queries whose best score is in a given range. Both outcomes are
-weighted as if half of all queries had an answer."""
+returned (the query is refused). For a query with gold techniques, the rows or `nearest` should include one of them. The
+threshold that loses 3% of the answers is computed afterwards, to compare score rankings. Reliability is the share of
+queries that have an answer, among those whose best score is in a given range. Both outcomes are weighted as if half of
+all queries had an answer."""
 
 import math
 from collections.abc import Sequence

@@ -81,8 +81,7 @@ def groups_of(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
 
 
 def measure(groups: Sequence[set[str]], rows: Sequence[set[str]]) -> list[float]:
-    """Returns the recall at each of `CUTS`, the reciprocal rank and the nDCG@10 of the rows, given the groups to
-    find."""
+    """Returns the rows' recall at each of `CUTS`, reciprocal rank and nDCG@10, given the groups to find."""
     if not groups:
         return [0.0] * (len(CUTS) + 2)
     met = [next((rank for rank, row in enumerate(rows[:ROWS], start=1) if row & group), math.inf) for group in groups]
@@ -98,7 +97,7 @@ def measure_all(groups: Sequence[set[str]], rows: Sequence[Sequence[str]]) -> fl
 
 
 def ask_server(kg: Path, tool: str, queries: Sequence[str]) -> list[dict[str, Any]]:
-    """Asks a server without a language model each query, and returns the structured content of its answers."""
+    """Sends each query to a server without a language model, and returns the structured content of its answers."""
     return anyio.run(_ask, kg, tool, list(queries))
 
 

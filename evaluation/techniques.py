@@ -12,14 +12,14 @@ an arXiv id), and `FOLDER/<paper>` contains these files. The paper describes the
 
 An extracted technique and a gold technique match if the similarity of their names is at least `ALIKE`. If an excerpt of
 the extracted technique starts within the gold technique's lines, a similarity of `NEAR` is enough. Similarity is the
-Dice coefficient of the words in two names, ignoring plurals and function words. The most similar aliases count. Matches
-are one to one, most similar first. A technique found twice is therefore right once and wrong once. Only `mentioned`
-techniques may match several times.
+Dice coefficient of the words in two names, ignoring plurals and function words. The most similar pair of aliases
+counts. Matches are one to one, most similar first. A technique found twice therefore counts as right once and wrong
+once. Only `mentioned` techniques may match several times.
 
 Recall is computed over `main`, and over `main` and `supporting` together. Precision is computed over all extracted
-techniques that are not hidden, and over the first five in each paper. `--papers` is a folder with a subfolder of
-sources for each paper. `--details` lists missed and wrong techniques. With `--pdf`, each paper is read from a PDF
-typeset from its source (as in `evaluation.pdf`), and only names can match. Papers that TeX cannot typeset are skipped.
+techniques that are not hidden, and over each paper's first five. `--papers` is a folder with one subfolder of sources
+per paper. `--details` lists missed and wrong techniques. With `--pdf`, each paper is read from a PDF typeset from its
+source (as in `evaluation.pdf`), and only names can match. Papers that TeX cannot typeset are skipped.
 """
 
 import json
@@ -61,7 +61,7 @@ class Gold:
 @dataclass(frozen=True)
 class Outcome:
     """The result of extraction on one paper: the match for each gold technique (or None), and the extracted techniques
-    without a match. `first` says for each of the first five extracted techniques whether it matched."""
+    without a match. `first` says whether each of the first five extracted techniques matched."""
 
     found: tuple[tuple[Gold, Technique | None], ...]
     wrong: tuple[Technique, ...]
@@ -69,7 +69,7 @@ class Outcome:
     first: tuple[bool, ...]
 
     def recall(self, *kinds: str) -> tuple[int, int]:
-        """Returns the number of gold techniques of these kinds that were found, and the total number."""
+        """Returns how many gold techniques of these kinds were found, and how many there are."""
         wanted = [technique for gold, technique in self.found if gold.kind in kinds]
         return sum(t is not None for t in wanted), len(wanted)
 
@@ -102,7 +102,7 @@ def likeness(one: str, other: str) -> float:
 
 
 def _score(technique: Technique, gold: Gold) -> tuple[float, bool]:
-    """Returns how well a technique matches a gold technique by name, and whether the places match. Returns (0, False)
+    """Returns how well a technique matches a gold technique by name, and whether their places match. Returns (0, False)
     if the techniques do not match."""
     alike = max(likeness(a, b) for a in (technique.name, *technique.aliases) for b in gold.names)
     there = any(
@@ -113,7 +113,7 @@ def _score(technique: Technique, gold: Gold) -> tuple[float, bool]:
 
 
 def match(techniques: Sequence[Technique], golds: Sequence[Gold]) -> Outcome:
-    """Matches the techniques extracted from a paper with the techniques that a reader found."""
+    """Matches the techniques extracted from a paper with those that a reader found."""
     pairs = sorted(
         ((_score(t, g), i, j) for i, t in enumerate(techniques) for j, g in enumerate(golds)),
         key=lambda pair: (-pair[0][0], -pair[0][1], pair[1], pair[2]),

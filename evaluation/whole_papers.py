@@ -1,10 +1,10 @@
 """Measures how much of a LaTeX paper's source is in the passages that prompts are built from: `python -m
 evaluation.whole_papers FILE…`.
 
-This module splits the source by simple patterns, independently of the parser. It looks for equations, formulas in the
-text, algorithm lines, table rows, and sentences (with captions and footnotes). Items that are not in any passage are
-counted as lost. `leaks` are commands, lengths and layout options in the passages. `--examples` prints that many errors
-for each paper."""
+This module splits the source with simple patterns, independently of the parser. It looks for equations, inline
+formulas, algorithm lines, table rows, and sentences (with captions and footnotes). Items that are not in any passage
+are counted as lost. `leaks` are commands, lengths and layout options in the passages. `--examples` prints that many
+errors for each paper."""
 
 import re
 from collections import Counter
@@ -126,7 +126,7 @@ def _printed(text: str, document: Document) -> str:
 
 
 def read_text(document: Document) -> tuple[str, str]:
-    """Returns all passages as they appear in prompts, and their text without headings and numbers."""
+    """Returns all passages as they appear in prompts, and their text without headings or numbers."""
     passages = read_passages(document)
     chosen = {p.number: set(range(len(p.pieces))) for p in passages.listed}
     return rendered(passages, chosen), "\n\n".join(p.text for p in passages.listed)

@@ -1,4 +1,4 @@
-"""Prints means over generated methods, with 95% bootstrap intervals, for each order of candidates and each budget."""
+"""Prints means over generated methods, with 95% bootstrap intervals, for each candidate order and budget."""
 
 import random
 from collections.abc import Callable, Sequence

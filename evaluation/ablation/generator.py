@@ -8,7 +8,7 @@ that switches a component off reveals its full importance; one that scales it re
 of 0.5 to 4% of the metric and cost 0.02 to 2 device hours. 6% of the candidates fail. Prior weights and hierarchy order
 correlate with the truth, but far from perfectly.
 
-`DEVELOPMENT` contains the seeds for choosing an order. The seeds in `FINAL` are run only once."""
+`DEVELOPMENT` contains the seeds used to choose an order. The seeds in `FINAL` are run only once."""
 
 import math
 import random

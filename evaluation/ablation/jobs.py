@@ -75,7 +75,7 @@ def write_training(folder: Path, seconds: float, *, wait: bool) -> None:
 
 
 def _burning(steps: int) -> list[str]:
-    # A comprehension is used because line tracing does not slow it down.
+    # a comprehension, because line tracing does not slow it down
     return [f"    burnt = sum([i * i % 7 for i in range({steps})])", "    assert burnt > 0"]
 
 
@@ -98,7 +98,7 @@ def _timed(task: Task, folder: Path, name: str, jobs: int) -> tuple[Campaign, fl
 
 def _row(campaign: Campaign, jobs: int, wall: float) -> list[str]:
     runs: list[RunOutcome] = [*campaign.baseline.runs, *(run for o in campaign.outcomes for run in o.runs)]
-    # The traced run does not produce a value for any candidate, so it counts as overhead.
+    # the traced run yields no value for any candidate, so it counts as overhead
     seconds = sum(run.seconds for run in runs)
     beside = wall - seconds / jobs
     candidates = len(campaign.outcomes)

@@ -1,6 +1,6 @@
-"""Runs AblationBench (Abramovich and Chechik, arXiv 2507.08038) as Inspect tasks. A small benchmark runs from this
+"""Runs AblationBench (Abramovich and Chechik, arXiv 2507.08038) as Inspect tasks. A small benchmark runs with this
 repository alone.
 
 `inspect eval evaluation/ablation_bench/tasks.py@author` plans and judges; `python -m evaluation.ablation_bench` creates
-instances and reads logs. The package requires the `xkg[eval]` extra. The measured planner is xkg's own
+instances and reads logs. The package requires the `xkg[eval]` extra. The planner under test is xkg's own
 (`xkg.agents.planning`); nothing in xkg imports this package."""

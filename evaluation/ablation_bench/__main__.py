@@ -1,4 +1,4 @@
-"""Creates the small benchmark, and reports the results from logs.
+"""Creates the small benchmark, and reports results from logs.
 
     python -m evaluation.ablation_bench small PAPERS OUT [--graphs FOLDER]
     python -m evaluation.ablation_bench report LOG [--against LOG] [--json FILE]

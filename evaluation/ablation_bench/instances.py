@@ -24,7 +24,7 @@ def _listed(value: Any) -> Any:
 
 
 def _golds(value: Any) -> Any:
-    """Adds empty metrics to golds without metrics, because papers do not always name their metrics."""
+    """Adds an empty list of metrics to golds that have none, because papers do not always name their metrics."""
     rows = _listed(value)
     return (
         [{"metrics": [], **row} if isinstance(row, dict) else row for row in rows] if isinstance(rows, list) else rows
@@ -55,9 +55,8 @@ class Loaded:
 
 
 def load(path: Path, task: TaskName) -> Loaded:
-    """Reads the instances in a JSON lines file. Paths to papers are relative to the file's folder or, as in a clone of
-    the benchmark, to the shell's working folder. The papers must be inside one of these two folders. Raises
-    `OSError`."""
+    """Reads the instances in a JSON lines file. Paper paths are relative to the file's folder or, as in a clone of the
+    benchmark, to the shell's working folder. Papers must be inside one of these two folders. Raises `OSError`."""
     problems: Counter[str] = Counter()
     instances: dict[str, Instance] = {}
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):

@@ -1,9 +1,9 @@
-"""Scores plans with a judge, as an Inspect scorer. The judge answers one question. Its answer lists the matches between
-a plan and the reference data.
+"""Scores plans with a judge, as an Inspect scorer. The judge answers one question, listing the matches between a plan
+and the reference data.
 
-The judge is the model with the `judge` role (`--model-role judge=…`). If no model has this role, the model under
-evaluation judges its own plans. The author judge sees two sides without knowing which side is from the paper. The order
-of sides and entries is shuffled with a seed that depends only on the instance, so that a run can be repeated."""
+The judge is the model with the `judge` role (`--model-role judge=…`). Without such a model, the model under evaluation
+judges its own plans. The author judge sees two sides without knowing which one comes from the paper. The order of sides
+and entries is shuffled with a seed that depends only on the instance, so that a run can be repeated."""
 
 import random
 from collections import Counter
@@ -135,8 +135,8 @@ def author_matches(
 
 
 def reviewer_labels(answer: str, plan: Sequence[str]) -> tuple[dict[str, bool], Counter[str]]:
-    """Returns whether a review asks for each plan entry, and the errors in the answer. An entry without a line in the
-    answer counts as not asked for."""
+    """Returns whether a review asks for each plan entry, and the errors in the answer. An entry that the answer does
+    not mention counts as not asked for."""
     rows, problems = predictions(answer)
     labels: dict[str, bool] = {}
     for row in rows:
@@ -154,7 +154,7 @@ def reviewer_labels(answer: str, plan: Sequence[str]) -> tuple[dict[str, bool], 
 
 
 def _names(value: Any) -> tuple[str, ...] | None:
-    """Returns the names in a field that is a string, a list of strings, or null for no names. Returns None for any
-    other value."""
+    """Returns the names in a field, which may be a string, a list of strings, or null for no names. Returns None for
+    any other value."""
     names = [] if value is None else [value] if isinstance(value, str) else value
     return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else None

@@ -1,10 +1,10 @@
 """Computes metrics for an ablation plan for one paper. The benchmark reports means over papers (macro averages).
 
 `author_scores` uses the definitions from the paper (arXiv 2507.08038): an entry that matches several gold ablations
-counts once, and nDCG is computed over the plan. `program_scores` counts like the benchmark's own program, which
-produced its leaderboard. There, precision counts the gold ablations found instead of entries, and nDCG is computed over
-the gold ablations in their order. Except for nDCG, both functions agree if each entry matches at most one gold
-ablation. In the reviewer task, program and paper agree."""
+counts once, and nDCG is computed over the plan. `program_scores` follows the benchmark's own program, which produced
+its leaderboard. There, precision counts the gold ablations found rather than entries, and nDCG is computed over the
+gold ablations in their order. Apart from nDCG, the two functions agree if each entry matches at most one gold ablation.
+In the reviewer task, the program and the paper agree."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -42,8 +42,8 @@ def program_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[s
 
 
 def reviewer_scores(right: Sequence[bool], suggestions: int, k: int) -> Scores:
-    """Scores the first `k` entries in a plan. `right` says which entries a review suggests. `suggestions` is the number
-    of ablations that the reviews suggest."""
+    """Scores the first `k` entries in a plan. `right` marks the entries that a review suggests. `suggestions` is the
+    number of ablations that the reviews suggest."""
     shown = right[:k]
     return _scores(sum(shown), len(shown), min(sum(shown), suggestions), suggestions)
 

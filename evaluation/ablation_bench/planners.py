@@ -54,7 +54,7 @@ _TOOLS = (
 
 @solver
 def planner(kind: Planner, task: TaskName, k: int, graph: str, plans: str, window: int) -> Solver:
-    """Writes a plan with the named planner. `graph` is a graph's folder or '', and `plans` is the folder with stored
+    """Writes a plan with the named planner. `graph` is a graph's folder or '', and `plans` is the folder of stored
     plans. The model sees up to `window` tokens of a paper."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
@@ -95,8 +95,8 @@ async def _ask_once(state: TaskState, system: str, question: str, _: str) -> Cou
 
 
 async def _ask_agent(state: TaskState, system: str, question: str, graph: str) -> Counter[str]:
-    """Asks an agent, and stops it after `MOST_MESSAGES` if it does not submit. The last message is then used as its
-    answer."""
+    """Asks an agent, and stops it after `MOST_MESSAGES` messages if it has not submitted. The last message is then used
+    as its answer."""
     agent = react(
         prompt=AgentPrompt(instructions=f"{system}\n\n{_TOOLS}" if graph else system),
         tools=[graph_tools(graph)] if graph else [],
@@ -150,7 +150,7 @@ def _material(graph: Path, title: str) -> tuple[Material, str] | None:
 
 
 def _in_words(material: Material, view: str) -> str:
-    """Combines the planning view with the components and their possible replacements from other papers."""
+    """Combines the planning view with the components and possible replacements for them from other papers."""
     return f"{view}\n\n# Components, with what other papers do\n\n{with_model.describe(material.components)}"
 
 

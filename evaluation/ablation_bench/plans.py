@@ -1,4 +1,4 @@
-"""Reads ablation plans, and the answers of planners and judges. They are JSON lines in `<predictions>…</predictions>`.
+"""Reads ablation plans, and answers from planners and judges. They are JSON lines in `<predictions>…</predictions>`.
 
 Unusable entries are skipped and counted by kind, and never raise an error."""
 

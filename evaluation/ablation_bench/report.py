@@ -72,7 +72,7 @@ def _judge(log: EvalLog) -> str:
 
 
 def _by_program(judged: dict[str, dict[str, Any]], failed: dict[str, str], k: int) -> list[Figure]:
-    """Returns the author task's scores, counted like the leaderboard of the benchmark (`metrics.program_scores`)."""
+    """Returns the author task's scores, counted as in the benchmark's leaderboard (`metrics.program_scores`)."""
     found = {p: program_scores(list(e["plan"]), list(e["golds"]), e["matches"], k) for p, e in judged.items()}
     none = dict.fromkeys(failed, 0.0)
     return [
@@ -82,7 +82,7 @@ def _by_program(judged: dict[str, dict[str, Any]], failed: dict[str, str], k: in
 
 
 def _by_action(papers: Sequence[dict[str, Any]], k: int) -> list[Figure]:
-    """Returns precision and recall for each action, computed over all papers together."""
+    """Returns precision and recall for each action, pooled over all papers."""
     figures = []
     for action in _ACTIONS:
         entries: list[bool] = []

@@ -1,10 +1,10 @@
-"""Creates the small benchmark. Its papers are cut off before their experiments, and its graph is built from the
-remaining text.
+"""Creates the small benchmark. Its papers are cut off before the experiments, and its graph is built from the remaining
+text.
 
 The gold ablations are facts from the papers, in our own words (`evaluation/data/ablations/golds.jsonl`). The papers
-themselves are read from a folder of `<id>/paper.md` files and are not in the repository. A paper's graph is built from
-the cut text alone, without a repository or findings; `leaks` checks that the graph contains nothing from the rest of
-the paper. We wrote reviews of two papers (`reviews.jsonl`), because the repository does not contain any venue's
+themselves are not in the repository; they are read from a folder of `<id>/paper.md` files. A paper's graph is built
+from the cut text alone, without a repository or findings; `leaks` checks that the graph contains nothing from the rest
+of the paper. We wrote reviews of two papers (`reviews.jsonl`), because the repository does not contain any venue's
 reviews."""
 
 import json
@@ -32,10 +32,10 @@ _WORD = re.compile(r"\w++")
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of searching a paper's graph for text from the part that was cut off. `shared` counts sequences of
-    `SHINGLE` words that occur in both the graph and the part that was cut off, but not in the remaining text. `texts`
-    and `words` count the compared material. `withheld` counts the nodes that the graph should not contain
-    (repositories, code, findings)."""
+    """The result of searching a paper's graph for text that was cut off. `shared` counts sequences of `SHINGLE` words
+    that occur in both the graph and the removed text, but not in the remaining text. `texts` and `words` give the
+    amount of text compared. `withheld` counts the nodes that the graph should not contain (repositories, code,
+    findings)."""
 
     paper: str
     texts: int
@@ -112,7 +112,7 @@ def until(text: str, title: str) -> str:
 
 
 def _stored(to: Path, place: str, text: str, abstract: str) -> dict[str, str]:
-    """Writes a paper, and returns the fields for its instance."""
+    """Writes a paper and returns its instance's fields."""
     (to / place).mkdir(parents=True, exist_ok=True)
     (to / place / "paper.md").write_text(text, encoding="utf-8")
     found = _ABSTRACT.search(text)
@@ -124,8 +124,8 @@ def _write_lines(path: Path, values: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _without_findings(settings: Settings, paper: str) -> PaperBundle:
-    """Republishes the paper without its findings, which the build takes from the introduction's claims about the
-    experiments."""
+    """Republishes the paper without its findings, which the build takes from claims about the experiments in the
+    introduction."""
     with open_store(settings) as store:
         found = stored_paper(store, paper)
         assert found is not None
@@ -152,7 +152,7 @@ def leaks(bundle: PaperBundle, cut: str, rest: str) -> Audit:
 
 def _texts(value: object) -> Iterator[str]:
     """Yields every string in a value, at any depth, so that new kinds of nodes are also compared. Ids are split,
-    because they combine names that are not adjacent in any text."""
+    because they combine names that are never adjacent in a text."""
     if isinstance(value, str):
         yield from value.split("#")
     elif isinstance(value, Mapping | list | tuple):

@@ -24,9 +24,9 @@ results that exceed its limit."""
 def author(
     instances: str, planner: Planner = "lm", graph: str = "", k: int = 5, plans: str = "", window: int = 100_000
 ) -> Task:
-    """Plan the ablations of a paper from its text up to the method. `planner`: lm, agent, product or graph (the last
-    two need `graph`; the planner `graph` asks no model), or stored (plans in the folder `plans`). `graph`: the folder
-    of a graph that contains the papers, cut off like the instances."""
+    """Plan a paper's ablations from its text up to the method. `planner`: lm, agent, product or graph (the last two
+    require `graph`; planner `graph` uses no model), or stored (plans in the folder `plans`). `graph`: the folder of a
+    graph that contains the papers, truncated like the instances."""
     return _task("author", instances, planner, graph, k, plans, window)
 
 

@@ -1,1 +1,2 @@
-"""Measures `xkg implement`: runs by mode and class, and judged quality (`python -m evaluation.codification`)."""
+"""Evaluates `xkg implement`: counts runs by mode and class, and rates their quality (`python -m
+evaluation.codification`)."""

@@ -1,6 +1,6 @@
 """Rates the quality of runs. Judges independently read the method and the changes, and list the lines that need repair.
 
-A judgement is a row `run,judge,quality,edited,repaired`. The quality is S1 (as it should be), S2 (needs small repairs)
+A judgement is a row `run,judge,quality,edited,repaired`. The quality is S1 (correct as it is), S2 (needs small repairs)
 or S3 (needs a rewrite). `edited` is the number of lines that the agent edited, and `repaired` is the number of lines
 that need repair, including missing lines. Time saved is 1 - repaired/edited (Gandhi et al., "ResearchCodeAgent", 2025).
 """
@@ -110,7 +110,7 @@ def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) 
 
 
 def parts_of(run: Run) -> tuple[str, ...]:
-    """Returns the names of the method's parts, if the last verdict in the run located them."""
+    """Returns the names of the method's parts, if the run's last verdict located them."""
     parts = Operations(run.folder).get("parts", {}, Parts)
     return parts.parts if parts is not None else ("as the method's text has them",)
 

@@ -22,8 +22,7 @@ CLASSES: tuple[Class, ...] = ("A", "B", "C", "D")
 
 
 class Run:
-    """A finished run. `folder` is `<graph>/runs/<name>`; `arm` contains the run's mode and says whether the run had
-    access to the graph."""
+    """A finished run. `folder` is `<graph>/runs/<name>`; `arm` combines the run's mode with its access to the graph."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -36,8 +35,7 @@ class Run:
         self.arm = f"{self.task.mode}{', no graph' if alone else ''}"
 
     def tokens(self) -> Cost:
-        """Returns the cost of the run's model calls. The cost is empty if the graph's ledger does not list any
-        calls."""
+        """Returns the cost of the run's model calls. The cost is empty if the graph's ledger lists no calls."""
         name = f"run:{self.folder.name}"
         try:
             return costs(self.folder.parents[1], LlmSettings(), papers=[name]).total
@@ -54,7 +52,7 @@ class Run:
 
 
 def runs_in(folders: Iterable[Path]) -> list[Run]:
-    """Returns the finished runs in these folders, in order. Each folder contains runs or is itself a run. Raises
+    """Returns the finished runs in these folders, in order. Each folder either contains runs or is a run itself. Raises
     `InputError` for a folder without a finished run."""
     found: list[Run] = []
     for folder in folders:

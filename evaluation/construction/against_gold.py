@@ -38,7 +38,7 @@ def _embedder() -> OnnxEmbedder:
 
 
 def cosines(names: Sequence[str], others: Sequence[str]) -> NDArray[np.float32]:
-    """Returns the cosines between the embeddings of names (rows) and others (columns)."""
+    """Returns the cosines between the embeddings of `names` (rows) and `others` (columns)."""
     return _embedder().embed(list(names)) @ _embedder().embed(list(others)).T
 
 
@@ -48,9 +48,9 @@ def matched(
     same: Verdicts | None = None,
     alike: float = ALIKE,
 ) -> tuple[list[Matched], list[str]]:
-    """Returns the papers that have a hierarchy, and one line for each unused hierarchy. A hierarchy is unused if it is
-    the paper's second, or if its paper is not in the graph. `same` contains judgements on pairs that cannot be decided
-    by their names."""
+    """Returns the papers that have a hierarchy, and one line for each unused hierarchy. A hierarchy is unused if its
+    paper already has one, or if its paper is not in the graph. `same` contains judgements on pairs whose names do not
+    settle the question."""
     by_name = {name.casefold(): bundle for bundle in bundles for name in (bundle.paper.id, bundle.paper.title)}
     yes = {item for item, verdict in same.majority().items() if verdict == "same"} if same else set()
     found: list[Matched] = []
@@ -79,7 +79,7 @@ def matched(
 
 
 def scores_of(papers: Sequence[Matched]) -> dict[str, dict[str, float]]:
-    """Returns one number per paper for the techniques shown, keyed by score name. Papers for which a score is undefined
+    """Returns one value per paper for the techniques shown, keyed by score name. Papers for which a score is undefined
     are left out."""
     scores: dict[str, dict[str, float]] = {}
     for paper in papers:
@@ -109,7 +109,7 @@ def figures_of(papers: Sequence[Matched]) -> list[Figure]:
 
 
 def papers_table(papers: Sequence[Matched]) -> str:
-    """Returns one line per paper with its weighted quality, its counts, and how pairs were matched."""
+    """Returns one line per paper with its weighted quality, its counts, and how its pairs were matched."""
     rows: list[tuple[str, ...]] = [
         ("paper", "precision", "recall", "F1", "matched", "shown", "required", "name/alias/similarity/judge")
     ]

@@ -25,7 +25,7 @@ def granularity(bundles: Sequence[PaperBundle]) -> list[Figure]:
 
 def level_scores(bundles: Sequence[PaperBundle]) -> dict[str, dict[str, float]]:
     """Returns one number (0 or 1) per code node, keyed by score name. The scores say whether the node reached a level
-    before repair (in its first evidence), and whether it has this level now."""
+    before repair (in its first evidence), and whether it is at this level now."""
     scores: dict[str, dict[str, float]] = {}
     for level in (Level.PARSED, Level.IMPORTED, Level.EXECUTED, Level.TESTED, Level.FAITHFUL):
         before = scores.setdefault(f"{level} or above, before debugging", {})
@@ -52,7 +52,7 @@ def hidden(bundles: Sequence[PaperBundle]) -> Figure:
 
 
 def asked(kg: Path | None, settings: LlmSettings, papers: Sequence[str]) -> tuple[list[Figure], Costs | None]:
-    """Returns calls, tokens and dollars per paper and by stage, from a graph's ledger. The ledger also contains the
+    """Returns calls, tokens and dollars per paper and per stage, from a graph's ledger. The ledger also contains the
     questions from unpublished builds. Without a ledger, the figures have no values."""
     note = "no ledger: these are files" if kg is None else "the ledger contains no calls"
     by_paper = None if kg is None else costs(kg, settings, by="paper")

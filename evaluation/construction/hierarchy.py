@@ -17,7 +17,7 @@ from xkg.value import Value
 
 
 class GoldTechnique(Value):
-    """A technique in a hierarchy. `path` contains the names from the top of the hierarchy down to the technique."""
+    """A technique in a hierarchy. `path` lists the names from the top of the hierarchy down to the technique."""
 
     path: tuple[str, ...]
     aliases: tuple[str, ...] = ()

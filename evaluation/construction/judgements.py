@@ -1,8 +1,8 @@
-"""Reads judgements on a graph by people or models. Computes the majority verdict and the agreement between judges.
+"""Reads people's or models' judgements on a graph. Computes majority verdicts and inter-judge agreement.
 
-A person's file contains JSON lines {question, item, judge, verdict}. Models' verdicts come from the logs of Inspect
-tasks (`tasks.py`). Agreement is Krippendorff's alpha for nominal data (Krippendorff, "Content Analysis", 2004, chapter
-11): 1 if all agree, 0 for agreement at chance level. Judges may skip items."""
+A person's file contains JSON lines {question, item, judge, verdict}. Models' verdicts come from Inspect logs
+(`tasks.py`). Agreement is Krippendorff's alpha for nominal data (Krippendorff, "Content Analysis", 2004, chapter 11): 1
+if all agree, 0 for agreement at chance level. Judges may skip items."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -124,7 +124,7 @@ def alpha(units: Sequence[Sequence[str]]) -> float | None:
 
 
 def same_item(gold_path: Sequence[str], technique: str) -> str:
-    """Returns the item for the question of whether a technique is the same as a gold technique."""
+    """Returns the item that asks whether a technique is the same as a gold technique."""
     return f"{technique}{_SEPARATOR}{' / '.join(gold_path)}"
 
 

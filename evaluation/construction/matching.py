@@ -30,7 +30,7 @@ Similarity = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Pair:
-    """Pairs a technique in the graph with the matching gold technique."""
+    """A technique in the graph, paired with the matching gold technique."""
 
     technique: Technique
     gold: GoldTechnique
@@ -73,7 +73,7 @@ def match(
     same: frozenset[tuple[tuple[str, ...], str]] = frozenset(),
     alike: float = ALIKE,
 ) -> Matching:
-    """Matches the techniques in one paper. `same` are pairs of a gold path and a technique id that judges call the
+    """Matches the techniques in one paper. `same` contains pairs of a gold path and a technique id that judges call the
     same. The result does not depend on the order of either side."""
     candidates: list[tuple[int, float, str, tuple[str, ...], int, int, How]] = []
     if techniques and golds:
@@ -145,8 +145,8 @@ def quality(matching: Matching, *, weighted: bool = True) -> Quality:
 
 
 def edges(matching: Matching) -> tuple[int, int]:
-    """Returns two counts over the pairs whose gold technique has a matched parent. The first counts the pairs whose
-    technique is also below that parent in the graph, directly or indirectly. The second counts all these pairs."""
+    """Returns two counts over the pairs whose gold technique has a matched parent. The first counts those whose
+    technique is also below that parent in the graph, directly or indirectly. The second counts all of them."""
     by_gold: Mapping[tuple[str, ...], Technique] = {pair.gold.path: pair.technique for pair in matching.pairs}
     above = {t.id: t.parent for t in (*(p.technique for p in matching.pairs), *matching.unmatched)}
     agree = total = 0

@@ -79,7 +79,7 @@ def unusable() -> InspectMetric:
 
 @metric
 def share_of_best() -> InspectMetric:
-    """Returns the share of usable answers with the first verdict: exact, valid or same."""
+    """Returns the share of usable answers that give the first verdict: exact, valid or same."""
 
     def share(scores: list[SampleScore]) -> float:
         usable = [score.score.as_float() for score in scores if score.score.answer != UNUSABLE]
@@ -108,7 +108,7 @@ def read_verdict(answer: str, question: Question) -> str:
 
 def read_judgements(path: Path) -> tuple[list[Judgement], list[str]]:
     """Returns the judgements in an Inspect log, and one line for each sample without a usable judgement. Raises
-    `InputError` for a file that is not a log from these tasks."""
+    `InputError` for a file that is not a log of these tasks."""
     log = read_log(path)
     names: Mapping[str, Question] = {f"judge_{question}": question for question in VERDICTS}
     question = names.get(log.eval.task.rpartition("/")[2])

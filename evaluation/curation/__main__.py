@@ -8,10 +8,10 @@ format (titles, abstracts, references) and git mirrors (README, licence, dates).
 `evaluation/gold/curation`, which contains only facts: arXiv ids, titles, authors, and each target's titles. `prepare`
 sends no requests to the internet.
 
-The test servers serve the folder on loopback. The servers speak the protocols of arXiv, OpenAlex and GitHub, and search
-by words. Requests are sent without pauses, and their number is printed. For each target, the output includes recall@10
-for all expected papers and for the expected papers that the target cites. The output also lists the chosen papers with
-reasons, and the step at which each missed paper was lost."""
+The test servers serve the folder on loopback. The servers use the arXiv, OpenAlex and GitHub protocols, and search by
+words. Requests are sent without pauses, and their number is printed. For each target, the output gives recall@10 over
+all expected papers and over those that the target cites. The output also lists the chosen papers with the reasons for
+each, and the step at which each missed paper was lost."""
 
 import tempfile
 import time
@@ -36,7 +36,7 @@ _SAME = 0.9
 
 
 class Missed(NamedTuple):
-    """A missed paper. `is_cited` says whether the target cites the paper. `step` is the step at which the paper was
+    """A missed paper. `is_cited` is true if the target cites the paper. `step` is the step at which the paper was
     lost."""
 
     title: str

@@ -81,7 +81,7 @@ class _Works:
             year = work.get("year") or 2018
             number = work.get("number") or f"{max(year, 2007) % 100:02}06.{_MADE_UP - count:05}"
             if number in numbers or (number in taken and "number" not in work):
-                continue  # if two titles have the same id, the first counts
+                continue  # if two titles have the same id, the first one counts
             numbers.add(number)
             match = re.fullmatch(r"(\d\d)(\d\d)\.\d{4,5}", number) if "number" in work else None
             yield {

@@ -1,4 +1,4 @@
-"""Serves a folder of papers and repositories on loopback, using the protocols of arXiv, OpenAlex and GitHub.
+"""Serves a folder of papers and repositories on loopback, using the arXiv, OpenAlex and GitHub protocols.
 
     FOLDER/papers.jsonl          one paper per line: number (its arXiv id, perhaps made up), title, authors, published
                                  (YYYY-MM-DD), abstract, comment, doi, listed (false: arXiv does not have it)
@@ -22,7 +22,7 @@ from tests.build.scholarly_stand_in import Scholarly, StandInRepository, serving
 
 @dataclass(frozen=True)
 class Target:
-    """A curation target. `expected` contains titles. `blacklist` is None if there is no blacklist."""
+    """A curation target. `expected` contains titles. `blacklist` is None if the target has none."""
 
     name: str
     paper: Path

@@ -1,2 +1,2 @@
-"""Generates benchmark inputs: a paper with its repository, graphs of any size, and graphs perturbed from real
+"""Generates benchmark inputs: a paper with its repository, graphs of any size, and perturbed versions of real
 graphs."""

@@ -1,7 +1,8 @@
-"""Generates a graph of any size. Each paper has twenty techniques in a tree four levels deep, with 2 KB of code for
-each technique. It also has a repository, references to other papers, findings, and one package that all papers share.
+"""Generates a graph of any size. Each paper's words are drawn with a separate seed. Each paper has twenty techniques in
+a tree four levels deep, with 2 KB of code for each technique. It also has a repository, references to other papers,
+findings, and one package that all papers share.
 
-The words of each paper are drawn with a separate seed. Paper n is therefore the same in graphs of all sizes."""
+Paper n is therefore the same in graphs of all sizes."""
 
 import hashlib
 import random

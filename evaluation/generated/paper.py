@@ -1,7 +1,8 @@
 """Generates the input for the speed benchmark: a paper of about 100 KB and a repository of about 20,000 lines.
 
-Words are drawn from a fixed list with a fixed seed, so that every run builds the same graph. Paper and code have a
-realistic structure (sections, equations, algorithms; classes, functions, calls between modules), and nothing is copied.
+Words are drawn from a fixed list with a fixed seed, so that every run builds the same graph. The paper and the code
+have a realistic structure (sections, equations, algorithms; classes, functions, calls between modules), but nothing is
+copied.
 """
 
 import random
@@ -58,7 +59,7 @@ def write_paper(folder: Path, techniques: int = 24, kilobytes: int = 100) -> Pat
 
 
 def write_repository(folder: Path, lines: int = 20_000, techniques: int = 24) -> Path:
-    """Writes packages whose modules have about 250 lines each, and returns their folder."""
+    """Writes packages with modules of about 250 lines each, and returns their folder."""
     rng = random.Random(2)
     names = technique_names(techniques)
     modules = lines // 244

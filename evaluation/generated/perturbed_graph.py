@@ -9,8 +9,8 @@ Each definition contains a sentence from another technique's definition, and mos
 technique's name. Vectors and word codes are also perturbed, because embedding a million texts takes hours. Each vector
 is mixed with two other vectors and some noise. Paper n is the same in graphs of all sizes.
 
-Only the files that a server needs are written: catalogue, text index and vectors, as for Neo4j. Techniques are not
-linked, because concepts would grow quadratically with so many similar papers."""
+Only the files that a server needs are written: the catalogue, text index and vectors, as for Neo4j. Techniques are not
+linked, because the number of links would grow quadratically with so many similar papers."""
 
 import functools
 import hashlib
@@ -171,8 +171,8 @@ def perturbed_vectors(of: Source, number: int) -> NDArray[np.float32]:
 
 
 def perturbed_codes(of: Source, number: int) -> list[bytes]:
-    """Returns the word codes for the techniques in paper `number`, in order. A fraction `OTHER_WORDS` comes from other
-    techniques, and an eighth of all signs are flipped."""
+    """Returns the word codes for the techniques in paper `number`, in order. A fraction `OTHER_WORDS` of the codes
+    comes from other techniques, and an eighth of all signs are flipped."""
     rng = np.random.default_rng(number)
     place = number % len(of.papers)
     found = []
@@ -250,7 +250,8 @@ def index_text(folder: Path, of: Source, papers: int) -> None:
 
 
 def index_vectors(folder: Path, vectors_file: Path, of: Source, papers: int) -> VectorsInfo:
-    """Writes the vector index, and the vectors themselves to `vectors_file`. Returns how the index was built."""
+    """Writes the vector index, and writes the vectors themselves to `vectors_file`. Returns a description of how the
+    index was built."""
     rows = all_vectors(of, papers)
     np.save(vectors_file, rows)
     return build(folder / VECTORS, rows)
@@ -270,8 +271,8 @@ def all_vectors(of: Source, papers: int) -> NDArray[np.float32]:
 
 
 def _renamed(words: random.Random, of: Source, name: str) -> str:
-    """Returns a name with a word from another technique's name. The word either replaces a word in the name or precedes
-    the name."""
+    """Returns a name with a word from another technique's name. The word either replaces a word of the name or is put
+    before it."""
     other = words.choice(words.choice(of.names).split())
     parts = name.split()
     if len(parts) > 2:
@@ -292,7 +293,7 @@ def _reworded(words: random.Random, of: Source, text: str) -> str:
 
 @functools.cache
 def _parts(text: str) -> tuple[list[str], list[int]]:
-    """Splits text into pieces. Also returns the indices of the pieces that are words."""
+    """Splits text into words and separators, and also returns the indices of the words."""
     parts = _WORD.split(text)
     return parts, [place for place, part in enumerate(parts) if place % 2]
 

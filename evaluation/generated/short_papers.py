@@ -1,7 +1,7 @@
 """Generates short papers like those in a batch. Each has five pages of LaTeX with six techniques. Its repository has a
 few files that import only each other and Python's standard library.
 
-The words of each paper are drawn with a separate seed. Paper n is therefore the same in every list."""
+Each paper's words are drawn with a separate seed. Paper n is therefore the same in every list."""
 
 import random
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 from evaluation.generated.paper import ACTS, ADJECTIVES, NOUNS, VERBS, prose, technique_names
 
 TECHNIQUES = 6
-_SECTION = 1700  # six techniques and four sections of this length make about five pages
+_SECTION = 1700  # six techniques and four sections of this length fill about five pages
 _WORKS = 12
 
 

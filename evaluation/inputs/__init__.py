@@ -1,2 +1,2 @@
-"""Reads inputs for measurements: graphs in any format, and rows written by people or models. Apart from `xkg`, this
-package imports nothing from this project."""
+"""Reads inputs for measurements: graphs in any format, and rows written by people or models. The package imports
+nothing from this project except `xkg`."""

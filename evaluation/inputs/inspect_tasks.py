@@ -76,8 +76,8 @@ def _end_in_one_line() -> None:
 
 
 def cut_paper(text: str, most_tokens: int) -> tuple[str, str]:
-    """Returns as many of a paper's first sections as fit, and a line about omitted sections ('' if nothing was
-    omitted)."""
+    """Returns as many of a paper's leading sections as fit, and a line about omitted sections ('' if there are
+    none)."""
     room = most_tokens * _CHARACTERS_A_TOKEN
     if len(text) <= room:
         return text, ""
@@ -104,5 +104,5 @@ def read_log(path: Path, *, header_only: bool = False) -> EvalLog:
     """Reads an Inspect log. Raises `InputError` for any other file."""
     try:
         return read_eval_log(str(path), header_only=header_only)
-    except Exception as error:  # the library does not catch exceptions from its dependencies
+    except Exception as error:  # the library lets exceptions from its dependencies through
         raise InputError(f"{path}: is not an Inspect log ({str(error)[:120]}); pass a .eval or .json log") from error

@@ -18,7 +18,7 @@ V = TypeVar("V", bound=Value)
 
 
 def read_rows(path: Path, kind: type[V]) -> tuple[list[V], list[str]]:
-    """Returns the valid rows in a file, and a one-line message for each invalid row. Raises `InputError` if the file
+    """Returns the valid rows in a file, and a one-line message for each invalid one. Raises `InputError` if the file
     cannot be read."""
     rows: list[V] = []
     problems: list[str] = []

@@ -1,13 +1,13 @@
 """Computes the gain from the graph: `python -m evaluation.paperbench.gains --without LOG --with LOG [--labels FILE]`.
 
-Logs come from the tasks in `tasks.py`, or are result files from other benchmarks with one score per paper (`score`).
+Logs are from the tasks in `tasks.py`, or are result files from other benchmarks with one score per paper (`score`).
 Repeat the options for several runs, whose scores are averaged by paper. Three or more runs also yield best@3. LABELS is
 a JSON object keyed by paper:
 
     {"fre": {"domain": "reinforcement learning", "failure_mode": "over-reliance on retrieved code"}}
 
 The published study (arXiv 2510.17795) reports its gains by paper and by domain. The study describes two ways in which a
-graph can do harm, `over-reliance on retrieved code` and `over-focus on core components`. A human reader decides which
+graph can do harm: `over-reliance on retrieved code` and `over-focus on core components`. A human reader decides which
 label applies to a paper. Papers without a label form a separate group."""
 
 from collections.abc import Sequence
@@ -32,8 +32,8 @@ Labels = dict[str, dict[str, str]]
 
 
 def read_runs(paths: Sequence[Path]) -> tuple[dict[str, list[float]], list[str]]:
-    """Returns the score of each run of each paper in logs and result files, and one line for each sample without a
-    score. Raises `InputError` for any other file."""
+    """Returns each paper's score in each run from logs and result files, and one line for each sample without a score.
+    Raises `InputError` for any other file."""
     scores: dict[str, list[float]] = {}
     problems: list[str] = []
     for path in paths:
@@ -67,8 +67,8 @@ def conditions(path: Path) -> dict[str, str]:
 
 
 def unequal(without: Sequence[dict[str, str]], with_graph: Sequence[dict[str, str]]) -> list[str]:
-    """Returns one line for each difference between the two sides except the graph, and one for each log on the wrong
-    side."""
+    """Returns one line for each difference between the two sides apart from the graph, and one for each log on the
+    wrong side."""
     found = []
     for name in ("agent", "model", "grader"):
         here, there = ({log[name] for log in logs if log} for logs in (without, with_graph))
@@ -81,7 +81,7 @@ def unequal(without: Sequence[dict[str, str]], with_graph: Sequence[dict[str, st
 
 
 def read_labels(path: Path | None) -> Labels:
-    """Returns the labels, keyed by paper. Raises `InputError` for a file with a different structure."""
+    """Returns the labels, keyed by paper. Raises `InputError` if the file has a different structure."""
     try:
         return {} if path is None else TypeAdapter(Labels).validate_python(read_json(path))
     except ValidationError as error:
@@ -89,7 +89,7 @@ def read_labels(path: Path | None) -> Labels:
 
 
 def gain_table(key: str, without: dict[str, float], with_graph: dict[str, float], labels: Labels) -> str:
-    """Formats one line for each value of the label `key`, or one line per paper if `key` is `paper`. The gain has a
+    """Formats one line per value of the label `key`, or one line per paper if `key` is `paper`. The gain has a
     confidence interval if there are several papers."""
     groups: dict[str, list[str]] = {}
     for paper in sorted(without.keys() & with_graph.keys()):

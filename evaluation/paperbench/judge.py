@@ -1,5 +1,4 @@
-"""Scores a submission with a weighted rubric tree: a model judges each leaf, and the scores are propagated up by
-weight."""
+"""Scores a submission with a weighted rubric tree: a model judges each leaf, and scores propagate up by weight."""
 
 import re
 from pathlib import Path
@@ -25,8 +24,8 @@ _LONGEST = 400_000
 
 @metric
 def unusable() -> Metric:
-    """Counts the leaves in all samples for which the judge returned no usable verdict. Such leaves are treated as not
-    met."""
+    """Counts the leaves, over all samples, for which the judge returned no usable verdict. Such leaves are treated as
+    not met."""
 
     def count(scores: list[SampleScore]) -> float:
         return float(sum(len((score.score.metadata or {}).get("unusable", ())) for score in scores))
@@ -37,7 +36,7 @@ def unusable() -> Metric:
 @scorer(metrics=[mean(), stderr(), unusable()])
 def rubric_tree(*, code_development: bool = True) -> Scorer:
     """Returns the score (0 to 1) according to the rubric in the sample's metadata (`rubric`). If `code_development` is
-    set, only code development leaves count. The score's metadata contains each leaf's verdict, the scores by category,
+    set, only leaves in that category count. The score's metadata contains each leaf's verdict, the scores by category,
     and a note on cut text."""
     prompt = load_prompt(_PROMPT)
 

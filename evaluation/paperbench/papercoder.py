@@ -1,7 +1,7 @@
 """Runs PaperCoder's fixed workflow (arXiv 2504.17192): plan, analyse each file, write each file.
 
-If there is a graph, the planning view is added to the paper for planning, and the implementation view is added for
-analysing and writing, as in the published study."""
+If there is a graph, the planning view is added to the paper during planning, and the implementation view during
+analysis and writing, as in the published study."""
 
 import re
 from pathlib import Path
@@ -49,8 +49,8 @@ class _Files(BaseModel):
 
 @solver
 def papercoder(planning: str = "planning", implementation: str = "implementation") -> Solver:
-    """Runs the workflow. The keys `planning` and `implementation` in the sample's metadata contain the paths of the two
-    views' files; either may be absent. Unusable parts of answers are counted in the state's metadata (`problems`)."""
+    """Runs the workflow. The sample's metadata keys `planning` and `implementation` give the paths of the two view
+    files; either may be absent. Unusable parts of answers are counted in the state's metadata (`problems`)."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         model = get_model()
@@ -89,7 +89,7 @@ def papercoder(planning: str = "planning", implementation: str = "implementation
 
 
 def read_files(answer: str, problems: list[str]) -> list[tuple[str, str]]:
-    """Returns the paths and purposes in an answer, without duplicate paths and up to the maximum number. Returns only
+    """Returns the paths and purposes in an answer, dropping duplicate paths, up to a maximum number. Returns only
     `main.py` if the answer lists no files. Unusable parts are added to `problems`."""
     start, end = answer.find("{"), answer.rfind("}")
     try:

@@ -9,7 +9,7 @@ r"""Runs agents that replicate papers, as Inspect tasks:
                        (-T contexts=FOLDER)
 
 `tasks` is a folder of tasks (paper.md, blacklist.txt, rubric.json) or one task. With `kg`, the agents have the tools of
-`xkg serve`, which excludes blacklisted sources and the paper itself. Without `kg`, the agents have nothing from the
+`xkg serve`, which excludes blacklisted sources and the paper itself. Without `kg`, the agents get nothing from the
 graph. Run the agents with and without `kg`, and compare the results with `python -m evaluation.paperbench.gains`.
 Agents write files but do not run anything, so only code development leaves are scored (`-T code_development=false`
 scores all leaves). A paper longer than `paper_tokens` is cut at a section, with a note."""
@@ -136,12 +136,12 @@ def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
 
 
 async def _next_step(state: AgentState) -> bool | str:
-    """Continues in all cases. An agent that has stopped calling tools is asked for the next step."""
+    """Always continues, asking an agent that has stopped calling tools for the next step."""
     return True if state.output.message.tool_calls else _GO_ON
 
 
 def _blacklist(metadata: dict[str, str], folder: Path) -> Path:
-    """Returns a task's blacklist, with the paper itself added."""
+    """Returns a task's blacklist plus the paper itself."""
     blacklist = folder / "blacklist.txt"
     listed = Path(metadata["blacklist"]).read_text(encoding="utf-8", errors="replace").rstrip()
     own = f"\ntitle: {metadata['title']}" if metadata["title"] else ""

@@ -1,4 +1,4 @@
-"""Keeps the files that an agent writes in the sample's store. Nothing is run or written to disk."""
+"""Keeps the agent's files in the sample's store. Nothing is run or written to disk."""
 
 from pathlib import PurePosixPath
 
@@ -23,8 +23,8 @@ def submitted() -> dict[str, str]:
 
 
 def put(path: str, text: str) -> str:
-    """Writes a file and returns its path as stored. Raises `ValueError` for a path outside the submission, and if there
-    are too many files or a file is too long."""
+    """Writes a file and returns its path as stored. Raises `ValueError` if the path is outside the submission, there
+    are too many files, or a file is too long."""
     parts = PurePosixPath(path.strip().replace("\\", "/"))
     if not parts.parts or parts.is_absolute() or ".." in parts.parts or not str(parts).isprintable() or len(path) > 300:
         raise ValueError(f"{path[:80]!r} is not a relative path inside the submission")
@@ -38,8 +38,8 @@ def put(path: str, text: str) -> str:
 
 
 def bundle_text(files: dict[str, str], characters: int) -> tuple[str, str]:
-    """Returns the concatenated files, up to about this many characters, and a line about omitted files ('' if nothing
-    was omitted)."""
+    """Returns the concatenated files, up to about this many characters, and a line about omitted files ('' if there are
+    none)."""
     parts, left, cut = [], characters, []
     for path, text in files.items():
         if len(text) > left:

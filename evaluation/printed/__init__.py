@@ -1,1 +1,1 @@
-"""Generates papers from a grammar, to compare parsed LaTeX with TeX's printed output."""
+"""Generates papers from a grammar, for comparing parsed LaTeX with TeX's printed output."""

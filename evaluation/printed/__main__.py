@@ -57,7 +57,7 @@ def write(made: Paper, folder: Path) -> None:
 
 
 def compared(shown: set[str], found: set[str]) -> tuple[set[str], set[str]]:
-    """Returns the words that are parsed but not printed, and the words that are printed but not parsed."""
+    """Returns the words parsed but not printed, and those printed but not parsed."""
     return found - shown, {word for word in shown - found if word.startswith("zq")}
 
 

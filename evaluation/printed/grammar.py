@@ -1,11 +1,11 @@
-r"""Generates papers from a grammar, to compare with TeX's printed output."""
+r"""Generates papers from a grammar, for comparison with TeX's printed output."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-_LETTERS = "bcdegkmnoprstuvw"  # excludes letters that fonts join into ligatures
+_LETTERS = "bcdegkmnoprstuvw"  # excludes letters that fonts combine into ligatures
 _ENCODINGS = {
     "utf-8": ("utf8", "éüßø"), "utf-8-sig": ("utf8", "éüß"), "latin-1": ("latin1", "éüß"), "cp1252": ("ansinew", "éüœ"),
 }  # fmt: skip
@@ -111,7 +111,8 @@ class Writer:
 
     @property
     def enclosed(self) -> bool:
-        """Returns whether the current text is in an argument or a box, which do not allow verbatim text or floats."""
+        """Returns whether the current text is in an argument or a box, neither of which allows verbatim text or
+        floats."""
         return any("{…" in each or each in ("environments", "floats") or "dropped" in each for each in self.within)
 
     def one(self, *options: str) -> str:
@@ -127,8 +128,7 @@ class Writer:
         return word
 
     def filled(self, text: str) -> str:
-        """Replaces each `%s` in the text with a new word, and each `%x` with a new word that is in the body of a
-        float."""
+        """Replaces each `%s` in the text with a new word, and each `%x` with a new word inside the body of a float."""
         return re.sub(r"%([sx])", lambda match: self.word("x" if match[1] == "x" else "q"), text)
 
     def sentence(self) -> str:
@@ -136,7 +136,7 @@ class Writer:
         return self.filled(self.one(*verbatim, *_SENTENCES))
 
     def text(self, depth: int) -> str:
-        """Returns sentences and nested blocks up to a depth, or a single sentence if the depth is below 0."""
+        """Returns sentences and blocks nested up to `depth`, or a single sentence if the depth is below 0."""
         if depth < 0:
             return self.sentence()
         out = []
@@ -158,7 +158,7 @@ class Writer:
 
 
 def conditions(w: Writer, depth: int) -> str:
-    """Returns text inside a condition whose value the document sets."""
+    """Returns text inside a condition whose value is set by the document."""
     settings = () if w.enclosed or "lists" in w.within else _SETTINGS
     # An argument is tokenized before its `\makeatletter` takes effect.
     unfit = ("\\begin", "\\makeatletter") if w.enclosed else ()

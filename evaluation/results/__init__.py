@@ -1,2 +1,2 @@
-"""Writes a measurement's results as JSON and as a table, and compares them with an earlier run. Apart from `xkg`, this
-package imports nothing from this project."""
+"""Writes a measurement's results as JSON and as a table, and compares them with an earlier run. The package imports
+nothing from this project except `xkg`."""

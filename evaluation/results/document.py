@@ -6,7 +6,7 @@
      "scores": {"executed now": {"<code id>": 1.0}}, "problems": ["gold.json: line 3: …"]}
 
 `scores` contains one number per item, so that a later run can be compared item by item (`statistics.py`). `source` says
-where a judgement comes from: a counting program, human labels, or the judging model."""
+where a judgement comes from: a counting program, human labels, or a judging model."""
 
 import math
 import subprocess
@@ -106,8 +106,8 @@ def write(results: Results, path: Path) -> None:
 
 
 def read(path: Path, measure: str | None = None) -> Results:
-    """Reads earlier results. Raises `InputError` for a file that cannot be read, contains no results, or contains
-    results of a different measurement."""
+    """Reads earlier results. Raises `InputError` if a file cannot be read, has no results, or has the results of a
+    different measurement."""
     try:
         results = Results.model_validate_json(read_regular(path, LARGEST))
     except OSError as error:

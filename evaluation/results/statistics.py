@@ -30,9 +30,9 @@ Bounds = tuple[float | None, float | None]
 
 
 def interval(scores: Mapping[str, float], group_of: Callable[[str], str] = paper_of) -> Bounds:
-    """Returns the 95% interval for the mean over items, drawing whole groups with replacement. Returns (None, None) for
-    fewer than two groups, because a single group does not allow generalisation. The same scores always yield the same
-    interval."""
+    """Returns the 95% interval for the mean over items, resampling whole groups with replacement. Returns (None, None)
+    for fewer than two groups, because a single group does not allow generalisation. The same scores always yield the
+    same interval."""
     sums, counts = _by_group(scores, group_of)
     if len(sums) < 2:
         return None, None
@@ -55,8 +55,8 @@ def share_interval(scores: Mapping[str, float]) -> Bounds:
 
 class Comparison(Value):
     """Compares one score between two runs. `items` and `papers` count the items and papers measured in both runs.
-    `only_before` and `only_now` count the items measured in one run only. `before`, `now` and `difference` are means
-    over the common items. A value is None if there are too few scores or all scores are equal."""
+    `only_before` and `only_now` count the items measured in only one of the runs. `before`, `now` and `difference` are
+    means over the common items. A value is None if there are too few scores or all scores are equal."""
 
     score: str
     items: int
@@ -125,5 +125,5 @@ def _permutation(sums: NDArray[np.float64]) -> float:
 
 def _t_test(means: NDArray[np.float64]) -> float:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # the results are also valid for nearly equal differences
+        warnings.simplefilter("ignore", RuntimeWarning)  # the results are still valid for nearly equal differences
         return float(stats.ttest_1samp(means, 0.0).pvalue)

@@ -41,7 +41,7 @@ def read_earlier(path: Path | None, measure: str) -> Results | None:
 
 def figures_table(figures: Sequence[Figure], *, beside: bool = True) -> str:
     """Returns one line per figure with the value, the interval, the number of items, the published value (if `beside`
-    is set), and the source of the judgements."""
+    is set), and the judgements' source."""
     heads = ("", "here", "95 % interval", "items", *(("published",) if beside else ()), "source")
     rows = [heads]
     for figure in figures:

@@ -95,7 +95,7 @@ def rerun(kg: Path) -> Seconds:
 
 
 def imports(_: Path) -> Seconds:
-    """Runs only the imports that a rerun needs, as the floor for any command that builds."""
+    """Runs only the imports that a rerun needs, as the floor for any building command."""
     import xkg.build.pipeline
     import xkg.commands.build
     import xkg.sandbox.packages.environments

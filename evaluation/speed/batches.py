@@ -5,7 +5,7 @@ publishing into a large graph.
 
 Papers are short, as in real batches (`evaluation.generated.short_papers`), and their code is imported in the sandbox.
 The papers are built without a model or packages, with one thread per job in all arms. Each arm begins with an empty
-graph. One job uses part of both cores, because the job's sandbox and publishing run in parallel. One job is therefore
+graph. One job uses part of both cores, because its sandbox and publishing run in parallel. One job is therefore
 measured both on two cores and bound to one core. Use only the ratios from a single run on an idle machine. The load
 average is also printed."""
 
@@ -95,8 +95,8 @@ def build(kg: Path, listed: Path, jobs: int, *, bound: bool = False) -> Ran:
 
 
 def publish_one(folder: Path, papers: int) -> tuple[float, float]:
-    """Returns the wall and CPU seconds for publishing one paper into an embedded graph with this many papers, with
-    seeded vectors."""
+    """Returns the wall and CPU seconds for publishing one paper, with seeded vectors, into an embedded graph of this
+    many papers."""
     settings = Settings(kg=folder, embedding=EmbeddingSettings(model=SeededVectors.model))
     store = open_graph(settings, SeededVectors)
     store.publish(list(bundles(papers)))

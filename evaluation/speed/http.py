@@ -1,7 +1,7 @@
-"""Measures how many searches per second the HTTP server handles, compared with a bare SDK server's echo over the same
-transport.
+"""Measures how many searches per second the HTTP server handles, compared with the echo of a bare SDK server over the
+same transport.
 
-Both servers run in separate processes and speak MCP without sessions and with JSON answers. Each client keeps one
+Both servers run in separate processes and use MCP without sessions and with JSON answers. Each client keeps one
 connection open and sends the next request as soon as it receives the answer."""
 
 import asyncio
@@ -58,7 +58,8 @@ class Server(NamedTuple):
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_mb(self) -> float:
-        """Returns the proportional set size of all the server's processes in MB. Pages shared by workers count once."""
+        """Returns the proportional set size of all the server's processes, in MB. Pages shared by workers count
+        once."""
         kilobytes = 0
         for pid in self.pids:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()

@@ -1,8 +1,8 @@
-"""Measures how fast the server answers over stdio, compared with a bare SDK server and with embedding one query in the
+"""Measures how fast the server answers over stdio, compared with a bare SDK server and with embedding a query in the
 same run.
 
-The two servers are started alternately, so that machine load affects both. Calls are timed at the pipe, by a client
-that only writes a line and reads one."""
+The two servers are started alternately, so that load on the machine affects both. Calls are timed at the pipe, by a
+client that only writes and reads one line."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def ours(kg: Path) -> tuple[str, ...]:
 
 
 class Pipe:
-    """Runs a server with a line-based protocol."""
+    """Runs a server that uses a line-based protocol."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self.started = time.perf_counter()

@@ -1,12 +1,11 @@
-"""Measures pushing and pulling one paper in a library of many papers. Also compares pulling many papers with rsync and
-import.
+"""Measures pushing and pulling one paper in a library of many. Also compares pulling many papers with rsync and import.
 
     python -m evaluation.speed.library [--papers 10000] [--whole 1000] [--rounds 3]
 
 The index contains `--papers` papers, of which `--whole` papers have a bundle, code and vectors (`evaluation.generated`)
 and are pulled together. One paper is pulled over HTTP on this machine, and many papers are pulled from the folder.
 rsync copies the library, and `import` indexes the same bundles from files, with all vectors in its cache. Times for
-many papers are the median over rounds, in which the methods take turns."""
+many papers are the median over rounds, in which the methods alternate."""
 
 import hashlib
 import http.server
@@ -141,7 +140,7 @@ def licensed(number: int) -> PaperBundle:
 
 
 def settings(kg: Path) -> Settings:
-    """Returns settings with a model that cannot be loaded, so that embedding any text would end the run."""
+    """Returns settings whose model cannot be loaded, so that embedding any text would end the run."""
     return Settings(kg=kg, llm=LlmSettings(model="none"), embedding=EmbeddingSettings(model=SeededVectors.model))
 
 
@@ -161,8 +160,7 @@ def seconds(work: Callable[[], object]) -> Took:
 
 @contextmanager
 def served(library: Path) -> Iterator[tuple[str, list[tuple[str, int]]]]:
-    """Yields the address of a web server that serves a folder. Also yields each requested path with its size in
-    bytes."""
+    """Yields the address of a web server for a folder. Also yields each requested path with its size in bytes."""
     asked: list[tuple[str, int]] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):

@@ -3,11 +3,11 @@
     python -m evaluation.speed.pages --kg DIR [--rounds 5]
 
 DIR is any graph. `python -m evaluation.generated.perturbed_graph --folder DIR --techniques 100000` creates one. Pages
-that a graph does not have, such as a second page of papers, are left out and listed. A separate server is started,
-Chromium opens each page with an empty cache, and every figure comes from the browser's own clock. First contentful
-paint is timed from the start of navigation. An interaction is timed from the key or click event to the paint of its
-result. The output also contains the server's CPU milliseconds for the answer. The same figures for a page and a key
-that request nothing show the cost of browser and machine alone."""
+that a graph lacks, such as a second page of papers, are left out and listed. A separate server is started, Chromium
+opens each page with an empty cache, and every figure comes from the browser's own clock. First contentful paint is
+timed from the start of navigation. An interaction is timed from the keypress or click to the paint of its result. The
+output also shows the server's CPU milliseconds for the answer. The same figures for a page and a key that request
+nothing show the cost of the browser and machine alone."""
 
 import os
 import re
@@ -120,7 +120,7 @@ def first_paint(browser: Browser, address: str) -> tuple[float, float]:
 
 
 def within_page(page: Page, act: Callable[[], None], selector: str) -> float:
-    """Returns the milliseconds from an action's key or click to the paint after an element that matches this selector
+    """Returns the milliseconds from an action's keypress or click to the paint after an element matching this selector
     appears."""
     page.evaluate(_WATCH, selector)
     act()
@@ -128,7 +128,7 @@ def within_page(page: Page, act: Callable[[], None], selector: str) -> float:
 
 
 def to_page(page: Page, act: Callable[[], None], address: str) -> float:
-    """Returns the milliseconds from an action's key or click to the first contentful paint of the page that it
+    """Returns the milliseconds from an action's keypress or click to the first contentful paint of the page it
     opens."""
     act()
     page.wait_for_url(address)

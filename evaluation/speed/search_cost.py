@@ -5,10 +5,10 @@ embedding of that text.
 
 The floor embeds with the published 32-bit weights. A search embeds its query with 8-bit weights.
 
-Over stdio, each text is echoed, embedded and searched for in turn, so that machine load affects all three calls. Texts
-are embedded in this process, with as many threads as the server uses. Each figure is a median. The ratio is the time
-for a search divided by the time for echo and embedding. Short questions have about twelve words. Long questions are a
-technique's name and definition. No question is asked twice, except for the repeated questions. Over HTTP, the floor is
+Over stdio, each text is echoed, embedded and searched in turn, so that machine load affects all three calls. Texts are
+embedded in this process, with as many threads as the server uses. Each figure is a median. The ratio is the time for a
+search divided by the time for an echo plus an embedding. Short questions have about twelve words. Long questions are a
+technique's name and definition. Apart from the repeated questions, no question is asked twice. Over HTTP, the floor is
 a bare server that embeds the text that it echoes. The servers are loaded in turn, in rounds. CPU time is also shown,
 since it is more reliable on a busy machine."""
 
@@ -53,9 +53,9 @@ class Cost(NamedTuple):
 
 
 def questions(snapshot: EmbeddedSnapshot) -> tuple[list[str], list[str]]:
-    """Returns short and long questions. All questions differ, and there are enough for a load test. Short questions are
-    the first words of definitions, each with a word from another definition. Long questions are definitions with their
-    own names, followed by definitions with the names of other techniques."""
+    """Returns short and long questions. All questions differ, and there are enough of them for a load test. Short
+    questions are the first words of definitions, each with a word from another definition. Long questions are
+    definitions with their own names, followed by definitions with the names of other techniques."""
     ids = [technique for paper in snapshot.paper_ids() for technique in snapshot.technique_ids(paper)]
     views = [view for view in snapshot.techniques(ids[:MOST]) if view.technique.definition]
     random.Random(0).shuffle(views)
@@ -68,7 +68,7 @@ def questions(snapshot: EmbeddedSnapshot) -> tuple[list[str], list[str]]:
 
 
 def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]) -> dict[str, dict[str, list[Cost]]]:
-    """Returns the costs of echo, embedding and search, by kind of question."""
+    """Returns the costs of echo, embedding and search for each kind of question."""
     bare, server = Pipe(BARE), Pipe(ours(kg))
     ways: dict[str, tuple[Callable[[str], object], Callable[[], float]]] = {
         "echo": (lambda text: bare.call("echo", {"text": text}), bare.cpu_seconds),
@@ -85,7 +85,7 @@ def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]
             server.call(SEARCH, {"query": text})
         costs: dict[str, list[Cost]] = {name: [] for name in ways}
         before = {name: cpu() for name, (_, cpu) in ways.items()}
-        mine = 0.0  # counts the CPU seconds used by this process, except for embeddings
+        mine = 0.0  # counts this process's CPU seconds, except those for embeddings
         for text in texts:
             for name, (act, _) in ways.items():
                 own, started = time.process_time(), time.perf_counter()

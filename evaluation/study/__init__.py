@@ -1,1 +1,2 @@
-"""Ablates the graph itself, and measures the effect by a score that a command prints: `python -m evaluation.study`."""
+"""Ablates the graph itself, and measures the effect by the score that a command prints: `python -m
+evaluation.study`."""

@@ -5,13 +5,13 @@
 The variants follow the published study. They are the full graph, the graph without paper, code or technique nodes, the
 graph with raw, rewritten or verified code, and no graph. For each variant and paper, both views are written to FOLDER,
 then the command runs `--runs` times. In the command's arguments, {planning} and {implementation} are replaced with
-these files, {folder} with their folder, and {paper}, {variant} and {run} with their values. The environment contains
-the same values in XKG_STUDY_PLANNING and so on. The score is the last printed line that is a number or a JSON object
-with `score`. Finished runs are stored in FOLDER and reused as long as the command and the context are unchanged.
+these files, {folder} with their folder, and {paper}, {variant} and {run} with their values. The environment has the
+same values in XKG_STUDY_PLANNING and so on. The score is the last printed line that is a number or a JSON object with
+`score`. Finished runs are stored in FOLDER and reused as long as the command and the context are unchanged.
 
 A failed run is counted but has no score. Differences from the full graph are computed between runs of the same paper
 with the same number. Intervals and tests are over papers (`evaluation/results/statistics.py`). In a study of one paper,
-intervals and tests are over the paper's runs and do not generalise to other papers."""
+intervals and tests are over its runs and do not generalise to other papers."""
 
 import sys
 from collections.abc import Sequence

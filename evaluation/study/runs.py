@@ -33,7 +33,7 @@ class Run(Value):
 
 
 def read_score(output: str) -> float | None:
-    """Returns the score in the last line that is a number or a JSON object with `score`. Returns None if there is no
+    """Returns the score from the last line that is a number or a JSON object with `score`. Returns None if there is no
     such line."""
     for line in reversed(output.splitlines()):
         text = line.strip()[:10_000]
@@ -54,9 +54,8 @@ def run(
     command: Sequence[str], variant: str, paper: str, number: int, context: Path, store: Path, seconds: float
 ) -> Run:
     """Returns the stored run of this command on this context, or a new run. `{planning}`, `{implementation}`,
-    `{folder}`, `{paper}`, `{variant}` and `{run}` are replaced in each argument of the command. The environment
-    contains the same values in XKG_STUDY_PLANNING and so on. A failed run is not stored, and is therefore tried again
-    next time."""
+    `{folder}`, `{paper}`, `{variant}` and `{run}` are replaced in each argument of the command. The environment has the
+    same values in XKG_STUDY_PLANNING and so on. A failed run is not stored, so it is tried again next time."""
     values = {
         "planning": str((context / PLANNING).resolve()),
         "implementation": str((context / IMPLEMENTATION).resolve()),

@@ -14,9 +14,9 @@ BEST_OF = 3
 
 
 class Summary(Value):
-    """Summarises one variant. `mean` is the mean over papers of each paper's mean score over runs. `sd` is the standard
-    deviation of the runs' mean scores over papers, for runs that every paper has. `best` is the mean over papers of the
-    best score in `BEST_OF` runs. Values are None if there are too few runs."""
+    """Summarises one variant. `mean` averages each paper's mean score over papers. `sd` is the standard deviation of
+    the runs' mean scores over papers, for runs that every paper has. `best` is the mean over papers of the best score
+    in `BEST_OF` runs. Values are None if there are too few runs."""
 
     variant: str
     runs: int
@@ -27,12 +27,12 @@ class Summary(Value):
 
 
 def best_at(scores: Sequence[float], k: int = BEST_OF) -> float | None:
-    """Returns the mean of the best score in k runs, over all choices of k runs. This is the pass@k estimator from Chen
-    et al. 2021 (arXiv 2107.03374), applied to scores. Returns None for fewer than k runs."""
+    """Returns the mean best score of k runs, over all choices of k runs. This is the pass@k estimator from Chen et al.
+    2021 (arXiv 2107.03374), applied to scores. Returns None for fewer than k runs."""
     if len(scores) < k:
         return None
     ordered = sorted(scores)
-    # In ascending order, score i (from 0) is the best of k scores if the other k - 1 are among the i smaller scores.
+    # In ascending order, score i (from 0) is the best of k scores if the other k - 1 are among the i lower ones.
     return math.fsum(score * math.comb(i, k - 1) for i, score in enumerate(ordered)) / math.comb(len(ordered), k)
 
 

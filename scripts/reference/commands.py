@@ -21,7 +21,7 @@ class Command(NamedTuple):
 
 
 def all_commands() -> Iterator[Command]:
-    """Yields the program itself, then its commands in help order, each group before its commands."""
+    """Yields the program itself, then its commands in help order, with each group before its commands."""
     yield from _commands_of(typer.main.get_command(app), "xkg", None)
 
 

@@ -126,7 +126,7 @@ def json_fields() -> str:
 
 
 def _with_parts(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
-    """Returns these models, each followed by the models in its fields, without duplicates."""
+    """Returns these models without duplicates, each followed by the models in its fields."""
     found: dict[type[BaseModel], None] = {}
 
     def add(model: type[BaseModel]) -> None:

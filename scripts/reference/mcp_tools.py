@@ -1,4 +1,4 @@
-"""Generates the page of MCP tools, prompts and resources, as a client sees them."""
+"""Generates the reference of MCP tools, prompts and resources as a client sees them."""
 
 import inspect
 import tempfile
@@ -19,7 +19,7 @@ from xkg.serve.service import Service
 
 
 class _EveryKind:
-    """Replaces the jobs of a server that allows every kind of job."""
+    """A stand-in for the jobs of a server that allows every kind of job."""
 
     kinds = get_args(Kind)
 

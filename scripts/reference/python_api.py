@@ -1,4 +1,4 @@
-"""Generates the page of the Python API from its docstrings."""
+"""Generates the Python API reference from docstrings."""
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +33,7 @@ def python() -> str:
 
 
 def _tree(error: type[errors.XkgError], depth: int = 0) -> Iterator[str]:
-    """Yields the subclasses of an error, one line each, with the first line of the docstring."""
+    """Yields an error's subclasses, one per line, with the first line of each docstring."""
     for child in (each for each in error.__subclasses__() if each.__module__ == errors.__name__):
         yield f"{'    ' * depth + child.__name__:<32}{(child.__doc__ or '').splitlines()[0]}"
         yield from _tree(child, depth + 1)
@@ -63,5 +63,5 @@ def _lines(given: Iterable[inspect.Parameter]) -> Iterator[str]:
 
 
 def _bare(annotation: Any) -> Any:
-    """Returns the annotation without quotes if it was written as a string."""
+    """Returns the annotation, without quotes if it was written as a string."""
     return annotation.strip('"') if isinstance(annotation, str) else annotation

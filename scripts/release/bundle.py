@@ -83,7 +83,7 @@ def manifest(version: str, tools: Sequence[Mapping[str, str]], repository: str) 
 
 
 def server_json(version: str, repository: str, bundle_sha256: str) -> dict[str, Any]:
-    """Returns the entry for the MCP registry, which lists the package on PyPI and the bundle of the release."""
+    """Returns the MCP registry entry, which lists the package on PyPI and the release's bundle."""
     graph = {
         "type": "named",
         "name": "--kg",

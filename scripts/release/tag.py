@@ -1,7 +1,7 @@
 """Tags a release: `python -m scripts.release.tag VERSION` (`make release VERSION=0.2.0`).
 
 The section of CHANGELOG.md becomes the tag's message and the release notes in dist/notes.md. If the section's heading
-says "not released", a separate commit dates it. Nothing is pushed, but the last line of output says how to push."""
+says "not released", a separate commit dates it. Nothing is pushed; the last line of output says how to push."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ _NUMBERS = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
 def section(text: str, version: str) -> tuple[str, str]:
-    """Returns the heading and the text of a version's section in a change log. Raises `SystemExit` if there is no such
+    """Returns the heading and text of a version's section in the changelog. Raises `SystemExit` if there is no such
     section."""
     found = re.search(rf"^## {re.escape(version)}(,[^\n]*)?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     if found is None or not found[2].strip():
