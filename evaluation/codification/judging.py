@@ -16,8 +16,8 @@ from typing import Literal
 from evaluation.codification.results import Run
 from xkg.agents.codification.prompting.answers import Parts
 from xkg.agents.workspace.command import cut_middle
-from xkg.agents.workspace.operations import Operations
 from xkg.agents.workspace.files.workspace import Workspace
+from xkg.agents.workspace.operations import Operations
 from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.llm.client import AnswerType, LanguageModel, Tier

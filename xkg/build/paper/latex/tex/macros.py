@@ -76,8 +76,8 @@ class Macros:
 
 
 def find_macros(text: str) -> Macros:
-    r"""Returns the macro definitions in `text`. The last definition of a name wins, but `\providecommand` never replaces
-    an earlier one."""
+    r"""Returns the macro definitions in `text`. The last definition of a name wins, but `\providecommand` never
+    replaces an earlier one."""
     if _DEFINITION.search(text) is None:
         return Macros()
     tex = Tex(text)
