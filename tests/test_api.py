@@ -68,6 +68,10 @@ def test_each_error_is_exported_and_of_one_tree(published: Path) -> None:
             kg.search("kernel", level="proven")
         with pytest.raises(xkg.InputError, match="view cannot be 'all'; choose from planning, implementation"):
             kg.context(EXAMPLE_ID, view="all")  # type: ignore[arg-type]
+        with pytest.raises(xkg.InputError, match="only for raw code"):
+            kg.context(EXAMPLE_ID, repository="elsewhere")
+        with pytest.raises(xkg.InputError, match="state cannot be 'done'; choose from complete, partial"):
+            kg.papers(state="done")  # type: ignore[arg-type]
         with pytest.raises(xkg.InputError, match="include cannot be 'prose'"):
             kg.context(EXAMPLE_ID, include=["prose"])  # type: ignore[list-item]
         with pytest.raises(xkg.InputError, match=r"papers must be a list; write papers=\['svgd'\]"):

@@ -115,9 +115,12 @@ class KnowledgeGraph(GraphChanges):
         ...     kg.papers("stein", with_code=True)[0].id
         'arxiv:1608.04471'
         """
+        from xkg.errors import require_choice
         from xkg.model import Level
-        from xkg.serve.answers.paper_list import PaperFilters
+        from xkg.serve.answers.paper_list import PaperFilters, State
 
+        if state is not None:
+            require_choice(state, State, "state")
         level = Level.TESTED if tested else None
         return self._service.list_papers(
             None if k is None else number(k), PaperFilters(text, years, with_code, level, state, field=field)

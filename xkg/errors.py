@@ -1,6 +1,7 @@
 """Exceptions raised by xkg."""
 
 from collections.abc import Sequence
+from typing import get_args
 
 
 class XkgError(Exception):
@@ -12,6 +13,12 @@ class XkgError(Exception):
 
 class InputError(XkgError):
     """The input (a paper, repository, archive or graph file) cannot be used."""
+
+
+def require_choice(value: str, choices: object, name: str) -> None:
+    """Raises `InputError` if the value is not one of the `Literal` type `choices`."""
+    if value not in get_args(choices):
+        raise InputError(f"{name} cannot be {value!a}; choose from {', '.join(get_args(choices))}")
 
 
 class UnsafeInputError(InputError):

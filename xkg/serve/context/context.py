@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from xkg.errors import InputError
+from xkg.errors import InputError, require_choice
 from xkg.llm.prices import tokens
 from xkg.model import PaperBundle
 from xkg.serve.answers.measured import Ablations
@@ -67,10 +67,14 @@ def paper_context(
 
     Raises `UnknownIdError` if there is no such paper, and `InputError` if a choice is invalid, the budget is too small,
     or the repository is not the paper's."""
-    _require(view, View, "view")
-    _require(code, CodeForm, "code")
+    require_choice(view, View, "view")
+    require_choice(code, CodeForm, "code")
     for kind in include:
-        _require(kind, Kind, "include")
+        require_choice(kind, Kind, "include")
+    if repository is not None and (view == "planning" or code != "raw"):
+        raise InputError(
+            "`repository` is used only for raw code; pass view='implementation' and code='raw', or omit it"
+        )
     bundle = snapshot.bundle(paper_id(snapshot, paper))
     searched = [entry.technique.id for entry in searched_entries(bundle)]
     called = short_paper(snapshot, bundle.paper.id)
@@ -103,8 +107,3 @@ def _raw(bundle: PaperBundle, graph: Path, parsers: "Parsers", repository: Path 
     from xkg.serve.context.raw_code import raw_code  # loads the parsers, which a server does not need at startup
 
     return raw_code(bundle, graph, parsers, repository)
-
-
-def _require(value: str, choices: object, name: str) -> None:
-    if value not in get_args(choices):
-        raise InputError(f"{name} cannot be {value!a}; choose from {', '.join(get_args(choices))}")
