@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from xkg.embeddings.onnx_weights import in_hub_cache, load_session, load_tokeniz
 from xkg.embeddings.published_weights import minilm
 from xkg.embeddings.wordpiece import Pieces
 from xkg.errors import EmbeddingError
+from xkg.operating_system import processors
 from xkg.text.unicode import encodable
 
 _BATCH_TOKENS = 1024
@@ -53,6 +55,8 @@ class OnnxEmbedder:
             raise EmbeddingError(f"{folder} contains neither model.safetensors nor model.onnx; set embedding.weights")
         self._session = load_session(file, config, self._tokenizer)
         self._map = ThreadPoolExecutor(threads, "encode").map
+        # Further runs would wait for a core, and each holds up to 5 MB.
+        self._places = BoundedSemaphore(max(threads, processors()))
         self._inputs = [each.name for each in self._session.get_inputs()]
         self._output = self._session.get_outputs()[0].name
         self.dimension: int = config.get("hidden_size") or self._session.get_outputs()[0].shape[-1]
@@ -106,7 +110,8 @@ class OnnxEmbedder:
             "attention_mask": lambda: np.ones_like(ids),
             "token_type_ids": lambda: np.zeros_like(ids),
         }
-        (hidden,) = self._session.run([self._output], {name: feeds[name]() for name in self._inputs})
+        with self._places:
+            (hidden,) = self._session.run([self._output], {name: feeds[name]() for name in self._inputs})
         result: NDArray[np.float32] = hidden
         return result
 

@@ -5,16 +5,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cachetools import LRUCache
 
-from xkg.build.code.codebase import Codebase
-from xkg.build.paper.document import Document
 from xkg.build.parsed_papers import parsed_paper
-from xkg.build.parsing.parsers import Parsers
 from xkg.errors import XkgError
 from xkg.model import Excerpt, PaperBundle, Repository, Technique
+
+if TYPE_CHECKING:
+    from xkg.build.code.codebase import Codebase
+    from xkg.build.paper.document import Document
+    from xkg.build.parsing.parsers import Parsers
 
 T = TypeVar("T")
 PAPERS = 8
@@ -37,7 +39,7 @@ class Passage(NamedTuple):
 class PaperSources:
     """Reads files that builds stored in the graph's `folder`. Thread-safe."""
 
-    def __init__(self, folder: Path, parsers: Callable[[], Parsers]) -> None:
+    def __init__(self, folder: Path, parsers: "Callable[[], Parsers]") -> None:
         self._folder = folder
         self._parsers = parsers
         self._turn = threading.Lock()
@@ -60,7 +62,7 @@ class PaperSources:
                 found.append(passage)
         return found
 
-    def codebase(self, bundle: PaperBundle) -> Codebase | None:
+    def codebase(self, bundle: PaperBundle) -> "Codebase | None":
         """Returns a paper's parsed repository, possibly only the files that contain the paper's symbols. Returns None
         if the repository is not on this machine."""
         for repository in bundle.repositories:
@@ -69,7 +71,7 @@ class PaperSources:
                 return known
         return None
 
-    def _parsed(self, bundle: PaperBundle, repository: Repository) -> Codebase | None:
+    def _parsed(self, bundle: PaperBundle, repository: Repository) -> "Codebase | None":
         with suppress(XkgError, ImportError):  # a serving-only installation has no parsers
             from xkg.serve.context.raw_code import codebase_of
 
@@ -77,7 +79,7 @@ class PaperSources:
             return codebase_of(bundle, repository, self._folder, paths, self._parsers())
         return None
 
-    def _document(self, bundle: PaperBundle) -> Document | None:
+    def _document(self, bundle: PaperBundle) -> "Document | None":
         paper = bundle.paper
         key = f"{paper.id} {paper.source_sha256} {paper.pipeline_version}"
         return self._cached(self._documents, key, partial(parsed_paper, self._folder, paper))
@@ -91,7 +93,7 @@ class PaperSources:
         return known
 
 
-def _passage(document: Document, excerpt: Excerpt) -> Passage:
+def _passage(document: "Document", excerpt: Excerpt) -> Passage:
     from xkg.build.paper.plain import plain
 
     start, end = excerpt.start, min(excerpt.end, excerpt.start + _LONGEST_EXCERPT)

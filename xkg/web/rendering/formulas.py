@@ -2,11 +2,14 @@
 
 import functools
 import re
+from typing import TYPE_CHECKING
 
-from lxml import etree
 from markupsafe import Markup, escape
 
 from xkg.web.rendering.long_texts import cut
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
 
 LONGEST_FORMULA = 2000
 LONG_FORMULA = 48
@@ -86,7 +89,9 @@ def _scripts(text: str) -> Markup:
 @functools.lru_cache(4096)
 def mathml(tex: str, *, display: bool = False) -> Markup:
     """Renders a formula as presentation MathML, or its source as code if it cannot be parsed."""
+    # A server for agents shows no formulas, and saves 5 MB without these libraries.
     from latex2mathml.converter import convert
+    from lxml import etree
 
     source = Markup('<code class="tex">{}</code>').format(tex)
     if len(tex) > LONGEST_FORMULA:
@@ -104,7 +109,7 @@ def mathml(tex: str, *, display: bool = False) -> Markup:
     return made if display or len(tex) < LONG_FORMULA else Markup('<span class="tex-line">{}</span>').format(made)
 
 
-def _clean(root: etree._Element) -> bool:
+def _clean(root: "_Element") -> bool:
     """Removes unknown attributes. Returns False if the formula contains unknown elements or commands."""
     for element in root.iter():
         if not isinstance(element.tag, str) or element.tag.removeprefix(_NAMESPACE) not in _ELEMENTS:
