@@ -27,8 +27,8 @@ from xkg.model import Level
 from xkg.sandbox import select
 from xkg.sandbox.isolation import programs
 
-# The speed of examples depends on the machine and says nothing about the code, so there is no deadline. The examples
-# are always the same, so that a gate can judge a change. The first tier runs a quarter of them, and `make search` tries
+# There is no deadline, because how long an example takes depends on the machine, not on the code. The examples are the
+# same in every run, so a failure is never due to chance. The first tier runs a quarter of them, and `make search` tries
 # new ones.
 settings.register_profile("gate", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("sample", settings.get_profile("gate"), max_examples=25)
@@ -121,8 +121,8 @@ def recorded_commands(tmp_path_factory: pytest.TempPathFactory) -> type[Recorded
 
 @pytest.fixture
 def untried_sandbox() -> Iterator[None]:
-    """Clears the result of the search for a working sandbox, before and after the test. A process otherwise searches
-    only once."""
+    """Clears the result of the search for a working sandbox, before and after the test. Outside such a test, a process
+    searches only once."""
     for found in (select._refusal, programs.wall):
         found.cache_clear()
     yield

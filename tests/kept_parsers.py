@@ -13,7 +13,7 @@ _MOST_IDLE = 2
 
 
 class KeptTemplate:
-    """Lends a process that was returned earlier, or starts one. A process with tasks of tests is not kept."""
+    """Lends a process that was returned earlier, or starts one. Processes with the tests' own tasks are not reused."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         idle = _idle[os.getpid(), *modules]

@@ -1,5 +1,5 @@
-"""Starts a real Neo4j for tests with scripts/neo4j-dev. Each worker has one, because the Community edition has only one
-database."""
+"""Starts a real Neo4j for tests with scripts/neo4j-dev. Each test worker starts a separate server, because the
+Community edition supports only one database."""
 
 import subprocess
 import sys

@@ -1,5 +1,5 @@
 """Runs tests that took long in an earlier run first, longest first. The others stay in random order. Only short tests
-are then left at the end, so no worker waits long for another."""
+are left at the end, so workers rarely wait for each other."""
 
 from collections import Counter
 from typing import Any

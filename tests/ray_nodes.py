@@ -1,4 +1,4 @@
-"""Starts a real Ray cluster. Its nodes are processes of this machine, each with a separate cache folder and key."""
+"""Starts a real Ray cluster. Its nodes are processes on this machine. Each node has its own cache folder and key."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ def token_environment(folder: Path) -> dict[str, str]:
 
 class Nodes:
     """Starts `count` nodes with one CPU and one slot each. The environment of node N contains
-    `XKG_LLM_KEY=key-of-node-N`. The tests' environment contains only the token (`environment`)."""
+    `XKG_LLM_KEY=key-of-node-N`. The tests' own `environment` contains only the token."""
 
     def __init__(self, folder: Path, count: int, environment: Mapping[str, str], slots: int = 1) -> None:
         self.environment = environment

@@ -104,7 +104,8 @@ def test_a_build_killed_at_its_events_repeats_no_question(tmp_path: Path, undist
         assert len(events) == 10 + len(questions)
         assert kills == len(events) // every
         assert build.bundle() == bundle
-        # While a technique reports its end, another may be asking. At all other events, no question is in progress.
+        # One technique may report its end while another is asking a question. At all other events, no question is in
+        # progress.
         beside_others = sum(event.startswith("progress") for event in events[every - 1 :: every])
         asked, cut_off = build.questions(), sum(count for _, count in build.rows("outcome = 'open'"))
         assert cut_off <= beside_others

@@ -3,8 +3,8 @@ standard library, so that the sandbox needs no packages.
 
 with ScriptedEndpoint(answers()) as endpoint: ... # what every build of this paper asks, answered
 
-Some of the first answers are wrong, so that a build uses every prompt. The test for the damping expects a wrong value
-(`repair`), and the test for the clipping notices too little (`strengthen`). The filter damps before it clips, which
+Some of the first answers are wrong, so that a build uses every prompt. One test, for the damping, expects a wrong value
+(`repair`). The test for the clipping misses too many changes (`strengthen`). The filter damps before it clips, which
 `fidelity` reports and `revise` fixes. One technique, the gap report, is only in the paper."""
 
 import re

@@ -26,7 +26,7 @@ STAGES = ["parse", "fetch", "symbols", "extract", "ground", "modularize", "envir
 
 
 class Lent:
-    """Provides the packages of these tests as environments, so that nothing is downloaded."""
+    """Provides environments with the packages of the tests' own interpreter, so nothing is downloaded."""
 
     def __init__(self, missing: Sequence[str] = (), *, incomplete: bool = False) -> None:
         self.missing = missing
@@ -72,7 +72,7 @@ def built_once(embedder: Embedder, parsers: Parsers, tmp_path_factory: pytest.Te
 
 @pytest.fixture
 def build(tmp_path: Path, embedder: Embedder, parsers: Parsers, contained: Runner) -> Build:
-    """Builds in a separate folder, the example by default."""
+    """Builds in a separate folder. By default, builds the example."""
 
     def run(
         paper: Path = PAPER,

@@ -20,7 +20,7 @@ def code(path: str, level: Level, *, reason: str | None = None, missing: tuple[s
 
 
 def cut_out(path: str, level: Level, reason: str | None = None) -> Code:
-    """Returns a code node without a test, as static analysis cuts it out of the repository."""
+    """Returns a code node without a test, like the nodes that static analysis creates."""
     return code(path, level, reason=reason).model_copy(update={"test": ""})
 
 

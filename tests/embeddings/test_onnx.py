@@ -101,7 +101,7 @@ def write_model(folder: Path, weights: Weights, config: dict[str, Any] = CONFIG)
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    tokenizer.enable_padding(length=128)  # the real model's file asks for padding, which must not count
+    tokenizer.enable_padding(length=128)  # the real model's file also enables padding, which must not affect the result
     tokenizer.save(str(folder / "tokenizer.json"))
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 16}')

@@ -54,7 +54,7 @@ class Halves:
 
 @dataclass(frozen=True)
 class Variables(Halves):
-    """Returns variables of the environment."""
+    """Returns the values of environment variables."""
 
     @contextmanager
     def open(self, _site: Site) -> Iterator[Callable[[str], str | None]]:  # type: ignore[override]
@@ -62,7 +62,7 @@ class Variables(Halves):
 
 
 def test_a_process_has_the_environment_of_its_own_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process is a fork of a process that an earlier worker may have started."""
+    """Workers are forked from a shared process, which may have started with a different environment."""
     found = []
     for value in ("here", "there"):
         monkeypatch.setenv("XKG_TEST_PLACE", value)

@@ -25,7 +25,7 @@ from xkg.serve.http.limits import Rates
 from xkg.serve.http.run import uvicorn_config
 
 SECONDS = 90
-"""On a busy machine, a worker takes long to import its modules, and connections wait for it."""
+"""On a busy machine, workers import their modules slowly, and connections wait for them."""
 
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 

@@ -55,7 +55,7 @@ def test_closing_leaves_no_descriptor_open(graph_copy: Path, tmp_path: Path) -> 
         service.close()
         assert not opened()
 
-    locate()  # tests keep the process from which parsers are forked
+    locate()  # the tests keep the process that forks parsers alive
     processes = set(descendants(os.getpid()))
     locate()
     assert set(descendants(os.getpid())) <= processes

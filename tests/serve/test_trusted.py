@@ -1,4 +1,4 @@
-"""Tests answers about code from other people. It is only claimed to work until a trusted key attests it."""
+"""Tests answers about code from other people. Such code does not count as tested until a trusted key attests it."""
 
 import re
 from collections.abc import Iterator

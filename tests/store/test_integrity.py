@@ -13,7 +13,7 @@ from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError
 from xkg.store.local.snapshot import EmbeddedSnapshot
 from xkg.store.local.store import EmbeddedStore
 
-# Python 3.12 and later warn about forks in a process with threads. These children do not touch any data of the threads.
+# Python 3.12 and later warn about forks in a process with threads. The children do not touch the threads' data.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 

@@ -1,4 +1,4 @@
-"""Runs ablations of a tiny program with `commands.ablate`. Each test writes the model's answers by role."""
+"""Runs ablations of a tiny program with `commands.ablate`. Each test sets the model's answers by role."""
 
 import re
 import subprocess

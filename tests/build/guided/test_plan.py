@@ -45,7 +45,7 @@ def planned(
 
 def test_before_any_build_every_stage_is_counted(build: Builder) -> None:
     stages = planned(build)
-    assert planned(build) == stages  # nothing is kept that would be taken for an answer
+    assert planned(build) == stages  # planning stores nothing that a build could mistake for an answer
     assert list(stages) == BEFORE
     assert {name: stages[name].calls for name in BEFORE[:2]} == dict.fromkeys(BEFORE[:2], 1)
     # A paper this short has as many techniques as static analysis locates.

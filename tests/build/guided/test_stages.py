@@ -40,7 +40,7 @@ STAGES = ["parse", "fetch", "symbols", "extract", "ground", "code", "prune"]
 
 
 class Builder:
-    """Builds the tiny paper in one folder with the given answers. A second call is a second build."""
+    """Builds the tiny paper in one folder with the given answers. Each call is a separate build."""
 
     def __init__(self, folder: Path, parsers: Parsers) -> None:
         self.world: World = written_to(folder)
@@ -151,7 +151,7 @@ def test_without_a_sandbox_code_is_visible_at_parsed(build: Builder) -> None:
     assert {c.level for c in contained.bundle.code} == {Level.FAITHFUL}
 
 
-# --- what the model could not be brought to ---------------------------------------------------------------------------
+# --- what the model failed to do --------------------------------------------------------------------------------------
 
 
 def test_what_could_not_be_located_says_so(build: Builder) -> None:

@@ -1,5 +1,5 @@
-"""Tests which folders a `.git` may lead to. Both sides must agree, the folders must be under the roots, and reading
-must never block."""
+"""Tests which folders a `.git` may lead to. The `.git` and the folder must refer to each other, the folders must be
+under the roots, and reading must never block."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Publishes finished papers together, into a real graph in a folder."""
+"""Tests that finished papers are published together. The graph is real and stored in a folder."""
 
 import threading
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Tests the confined worker. A compromised call must only be able to answer or to end."""
+"""Tests the confined worker. A compromised call must not be able to do anything except answer or end."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ def worker() -> Iterator[ConfinedWorker]:
 
 
 def echoed(worker: ConfinedWorker, *contents: bytes | None) -> list[bytes]:
-    """Returns the data that a call returned unchanged."""
+    """Returns the data that the worker's echo task sends back."""
     parts: list[bytes] = []
     names = [str(n) for n in range(len(contents))]
     worker.call("echo", {"names": names}, ROOMY, lambda asked: (contents[int(n)] for n in asked), parts.append)
@@ -264,8 +264,8 @@ def test_too_many_calls_wait_and_then_are_refused(monkeypatch: pytest.MonkeyPatc
 
 
 def _workers() -> list[int]:
-    """Returns the processes below this one that are workers. These are calls, and processes from which calls are
-    forked."""
+    """Returns the processes below this one that are workers. These include the calls and the template processes from
+    which calls are forked."""
     found = []
     for process in descendants(os.getpid()):
         try:

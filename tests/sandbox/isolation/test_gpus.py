@@ -1,5 +1,5 @@
-"""Tests access to GPUs. The test machines have none, so the nodes are fakes (a zero device, a file). The tests
-therefore show which nodes a run may open, but do not use CUDA."""
+"""Tests access to GPUs. The machines that run the tests have no GPU, so the device nodes are fakes (a zero device, a
+file). The tests therefore show which nodes a run may open, but do not use CUDA."""
 
 import os
 import stat

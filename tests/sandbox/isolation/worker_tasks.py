@@ -117,8 +117,8 @@ def _environment(_: Call) -> bytes:
 
 
 def _tries(call: Call) -> bytes:
-    """Returns the result of each attempt, or the name of its error. Runs only some attempts if their names are
-    given."""
+    """Returns the result of each attempt, or the name of its error. If names of attempts are given, only those attempts
+    run."""
     attempts: dict[str, Callable[[], object]] = {
         "read a file": lambda: open("/etc/passwd").read(),  # noqa: PTH123, SIM115
         "read its own code": lambda: open(__file__).read(),  # noqa: PTH123, SIM115

@@ -122,7 +122,7 @@ def test_what_the_repository_declares_is_installed_too(index: Index, environment
     cuda = "left out: cudatoolkit, nvidia-cublas-cu12 (CUDA toolkits and drivers are not installed)"
     assert cuda in environment.notes
     free = environments.make([], ["plugin"], declared=["plugin==1.0"])
-    assert free.packages == ("alpha==1.0", "plugin==2.0")  # the free name is not pinned to the declared version
+    assert free.packages == ("alpha==1.0", "plugin==2.0")  # "plugin" alone is not pinned to the declared version
 
 
 def test_a_module_that_later_versions_lack_comes_from_the_last_that_has_it(
@@ -149,7 +149,7 @@ def test_another_project_of_the_same_name_is_not_taken(index: Index, environment
     environment = environments.make({"lml": ["LML"]})
     assert environment.missing == {"lml": "the registry's lml is a different project: it has no LML"}
     assert environment.packages == ()
-    # One of the names is enough, because the others may exist in another version.
+    # A single known name is enough, because another version may contain the others.
     assert environments.make({"lml": ["LML", "load"]}).packages == ("lml==1.0",)
     # The repository itself declares this package.
     assert environments.make({"lml": ["LML"]}, ["lml"]).packages == ("lml==1.0",)

@@ -199,7 +199,8 @@ def _rounded(hits: Sequence[Hit]) -> list[tuple[float, str]]:
 
 @contextmanager
 def edited(share: float = 100.0) -> Iterator[None]:
-    """Makes publishing patch the indexes of graphs of any size, if at most this share of the techniques changes."""
+    """Makes every publish patch the indexes if at most this share of the techniques changes, regardless of the graph's
+    size."""
     with mock.patch.multiple("xkg.store.local.build_files", SMALL=0, SHARE=share):
         yield
 

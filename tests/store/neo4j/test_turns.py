@@ -1,4 +1,4 @@
-"""Tests turns at a web server, with real processes that share only a real Neo4j."""
+"""Tests that processes take turns at a web server. The processes share only a real Neo4j."""
 
 import json
 import subprocess

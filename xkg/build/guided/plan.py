@@ -28,8 +28,8 @@ A = TypeVar("A", bound=AnswerType)
 # Measured on ten builds with 6 to 14 techniques, 6 to 11 of them with code. `_OUTPUT` is the number of tokens per
 # answer or, for code, per technique in the answer. `_USUAL_TECHNIQUES` is the number of techniques in a paper of
 # ordinary length. Static analysis finds fewer if techniques are defined in prose. `_AFTER` contains the later calls per
-# question that writes code. Their input tokens are relative to that question. `_AFTER`, `_TOGETHER` and the size of the
-# paper answer are based on recorded answers for only four papers, with 6 to 13 techniques with code.
+# question that writes code. Input tokens in `_AFTER` are relative to that question. `_AFTER`, `_TOGETHER` and the size
+# of the paper answer are based on recorded answers for only four papers, with 6 to 13 techniques with code.
 _OUTPUT = {"extract": 2800, "ground": 400, "modularize": 2300}
 # Of 48 answers with code, 15 were unusable and had to be requested again.
 _WITH_UNUSABLE = 1.25

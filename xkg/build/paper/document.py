@@ -53,8 +53,8 @@ class Aside(Value):
     """A block of LaTeX outside the running text, such as a table or footnote.
 
     A `statement` is a theorem or proof, and its text starts with its printed name. A `table` contains the caption and
-    one row per line, with bars between cells. A `float` is any other content of a float and is often empty. Its span
-    includes any other blocks inside."""
+    one row per line, with bars between cells. A `float` contains the rest of a float, and its text is often empty. Its
+    span includes any other blocks inside."""
 
     kind: Literal["table", "caption", "footnote", "statement", "listing", "float"]
     start: int

@@ -46,7 +46,7 @@ def callable_components(draft: Draft) -> str:
 
 def with_called_components(draft: Draft) -> Draft:
     """Adds the definitions of components that a draft's module calls but does not contain. Returns the draft unchanged
-    if no definitions are missing or they do not fit together."""
+    if no definitions are missing or the definitions cannot be combined."""
     parts = (*draft.components, *draft.ready)
     composed = compose(draft.implementation, [each.part for each in parts])
     if composed.problem or not composed.used:

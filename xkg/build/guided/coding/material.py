@@ -47,8 +47,8 @@ def material(
 ) -> Material:
     """Collects up to 52,100 bytes of located symbols, best first, and their dependencies, nearest first.
 
-    Lists symbols that do not fit at the end of the code, dependencies with their signatures. If `lines` are given for a
-    located file, only these lines and their dependencies are shown.
+    Symbols that do not fit are listed at the end of the code. Dependencies are listed with their signatures. If `lines`
+    are given for a located file, only these lines and their dependencies are shown.
 
     `ready` maps symbol ids to the components written from them. Such symbols are only mentioned in a remark."""
     symbols = codebase.symbols()

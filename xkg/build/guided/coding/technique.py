@@ -68,8 +68,8 @@ class CodingContext:
     """The context that all techniques share. Processes `jobs` techniques at a time.
 
     `why` maps techniques to the reason for their location. `lines` maps them to the relevant lines of symbols that also
-    do other things. `runs` is True if this machine can run code. If it cannot, or if the build is only planned,
-    `trials` is None and the highest level is `parsed`."""
+    do other things. `runs` is True if this machine can run code. If this machine cannot run code, or the build is only
+    planned, `trials` is None and the highest level is `parsed`."""
 
     folder: Path
     settings: Settings

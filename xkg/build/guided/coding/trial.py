@@ -73,8 +73,8 @@ class Trials:
     def _completed(
         self, code: Code, proven: Sequence[str], environment: Environment, lines: Sequence[str], day: str | None
     ) -> tuple[Proof, Environment]:
-        """Returns the proof and its environment, to which it adds any further modules that the code needs at run
-        time."""
+        """Returns the proof and its environment. If the code needs further modules at run time, adds them to the
+        environment."""
 
         def make(modules: Sequence[str]) -> Environment:
             return self._made({**dict.fromkeys(modules, ()), **self._imports(code)}, lines, day)

@@ -297,8 +297,8 @@ def _declared(answer: Module) -> Iterator[str]:
 
 
 def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
-    """Returns the functions and classes that the answer's plan lists only under statements with the origin
-    "definition", mapped to these statements' numbers."""
+    """Returns the functions and classes that were written from the definition alone, mapped to the numbers of the
+    statements. These are the ones that the answer's plan lists only under statements with the origin "definition"."""
     tree = parse_ast(answer.implementation)
     named = [(planned, set(_NAME.findall(planned.note))) for planned in answer.statements]
     found: dict[str, tuple[int, ...]] = {}

@@ -59,8 +59,8 @@ class Places(Asking):
 
 class GuidedGrounding(Value):
     """The located techniques. `why` maps each technique to the model's sentence about its place or lack of code.
-    `lines` maps a technique and a symbol to the relevant lines if the symbol also does other things. `failed` maps
-    techniques that were not located for want of a usable answer to the reason."""
+    `lines` maps a technique and a symbol to the relevant lines if the symbol also does other things. If the model gave
+    no usable answer about a technique, `failed` maps the technique to the reason."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}
@@ -123,8 +123,8 @@ def ground_with_model(
 
 @dataclass(frozen=True)
 class _Located:
-    """The symbols for a technique, best first, and the model's sentence about them. Each symbol is mapped to the lines
-    that implement the technique. An empty list means the whole symbol."""
+    """Lists the symbols for a technique, best first, with the model's sentence about them. Each symbol is mapped to the
+    lines that implement the technique. An empty list means the whole symbol."""
 
     places: tuple[tuple[str, _Confidence, tuple[LineRange, ...]], ...] = ()
     why: str = ""

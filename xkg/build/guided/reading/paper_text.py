@@ -126,8 +126,8 @@ def _path(part: Part) -> Iterator[Part]:
 
 
 def _is_reduced(above: Sequence[Part]) -> bool:
-    """Returns whether the part belongs to related work, discussion or back matter, judging by the nearest telling
-    title."""
+    """Returns whether the part belongs to related work, discussion or back matter, judging by the nearest title that
+    reveals a role."""
     for part in above:
         # "Preliminaries and related work" is kept because it contains preliminaries.
         roles = {role_of_title(each) for each in re.split(r"\band\b|,|&", part.title)} - {None, Role.THEORY}

@@ -142,7 +142,7 @@ class _Character:
 
 
 def _pages(document: pdfium.PdfDocument, known: Mapping[Place, str]) -> tuple[tuple[Page, ...], Words]:
-    """Decodes the pages with the `known` characters. Returns them and the words around characters that remain
+    """Decodes the pages with the `known` characters. Returns the pages, and the words around any characters that remain
     unreadable."""
     unreadable: Words = {}
     pages = (_page(document[index], index + 1, known, unreadable) for index in range(len(document)))

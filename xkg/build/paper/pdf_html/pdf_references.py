@@ -21,7 +21,7 @@ _MOST = 0.8  # the minimum fraction of entries that contain a year
 _FEWEST_AFTER = 2  # if more than this many final entries have no year, they are other text
 _FEWEST_WORDS = 4
 _FEWEST_LETTERS = 0.55  # the minimum fraction of letters in an entry without a year
-_SURE = 0.9  # the plausible fraction of entry starts above which the style with the most starts is used
+_SURE = 0.9  # the fraction of plausible entry starts above which the style with the most starts is used
 _LONGEST = 12  # the maximum number of lines per entry, on average
 
 

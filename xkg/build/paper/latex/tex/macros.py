@@ -150,8 +150,8 @@ def find_macros(text: str) -> Macros:
 
 
 def begin_key(environment: str) -> str:
-    """Returns the key for the text that an environment prints before its body; `end_key` returns that for the text
-    after it."""
+    """Returns the key for the text that an environment prints before its body. Use `end_key` for the text after the
+    body."""
     return f"begin{{{environment}}}"
 
 

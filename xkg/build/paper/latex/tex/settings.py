@@ -147,8 +147,8 @@ class Settings:
                 self.tags = (self.tags or set()) | options
 
     def set_environment(self, match: re.Match[str], codes: Sequence[str], *, boxes: bool = True) -> None:
-        """Records whether an environment with this code prints its body. Some save it in a box for a class to print
-        elsewhere; if `boxes` is False, these are assumed to print it."""
+        """Records whether an environment with this code prints its body. Some environments save their body in a box,
+        which a class prints elsewhere. If `boxes` is False, these are assumed to print it."""
         if match["kind"].endswith("Environ"):
             hides = bool(codes) and "\\BODY" not in codes[0]
         elif match["kind"].endswith("DocumentEnvironment"):
