@@ -107,7 +107,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def parsers() -> Iterator[Parsers]:
-    """Starts the confined process of builds and agents once."""
+    """Starts the confined process that all builds and agents in the tests share."""
     with agent_parsers() as started:
         yield started
 

@@ -1,4 +1,4 @@
-"""Keeps processes that parse alive between tests, because each build needs one and a start takes half a second."""
+"""Keeps parser processes alive between tests, because every build needs one and starting one takes half a second."""
 
 import contextlib
 import os

@@ -29,7 +29,8 @@ class Neo4jServer:
 
 @pytest.fixture(scope="session")
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
-    """Yields the server, which may contain data from the last test. It ends with this process, even after a crash."""
+    """Yields the server, which may contain data from the last test. The server ends with this process, even after a
+    crash."""
     folder = tmp_path_factory.mktemp("neo4j")
     command = [sys.executable, COMMAND, "run", "--folder", folder]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -16,8 +16,8 @@ _SECONDS = "600"
 
 
 def token_environment(folder: Path) -> dict[str, str]:
-    """Returns the variables that every node and client of a cluster needs. A process reads them only once, when it
-    imports ray."""
+    """Returns the variables that every node and client of a cluster needs. Ray reads these variables only once, when a
+    process imports it."""
     token = folder / "token"
     token.write_text(secrets.token_hex(32))
     token.chmod(0o600)

@@ -1,4 +1,5 @@
-"""Kills a build at any moment. It must resume, repeat only questions in progress, and end with the same result."""
+"""Kills a build at any moment. The build must resume, repeat only questions that were in progress, and end with the
+same result."""
 
 import json
 import os
@@ -40,7 +41,7 @@ class Builds:
         return self._driver.stdout.readline().strip()
 
     def bundle(self) -> PaperBundle:
-        """Returns the published bundle without times and measurements."""
+        """Returns the published bundle without values that differ from run to run."""
         settings = settings_for(self.kg, self.endpoint.url)
         with open_store(settings) as store, store.snapshot() as snapshot:
             return timeless(snapshot.bundle(ID))

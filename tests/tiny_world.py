@@ -199,13 +199,13 @@ class Question:
         return [Question(self.prompt, {**self.inputs, listed: text}, self.complaint) for text in sections]
 
 
-# These prompts are about several techniques. Each entry names the input that lists them, and the answer's field with
-# one element for each.
+# These prompts are about several techniques. Each entry contains the input that lists the techniques, and the answer's
+# field with one element per technique.
 _LISTED = {"modularize": ("techniques", "modules"), "fidelity": ("modules", "verdicts")}
 
 
 def joined(asked: Question, of: Callable[[Question], Answer]) -> Answer:
-    """Combines the answers about single techniques into one answer. If any of them is not a mapping, it becomes the
+    """Combines the answers about single techniques into one answer. If an answer is not a mapping, it replaces the
     whole answer."""
     if asked.prompt not in _LISTED:
         return of(asked)
@@ -364,7 +364,7 @@ def declined(reason: str) -> dict[str, Any]:
 
 
 def _numbers(definition: str) -> list[int]:
-    """Returns the numbers of a definition's statements, as in questions."""
+    """Returns the numbers of the definition's statements. Questions write them as `[1] …`."""
     return [int(n) for n in re.findall(r"^\[(\d+)\] ", definition, re.M)]
 
 

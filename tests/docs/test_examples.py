@@ -261,8 +261,7 @@ _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
 
 
 def _installs(program: str, arguments: list[str]) -> str:
-    """Checks that the installed package is this project with existing extras, or a package that `make` also
-    installs."""
+    """Checks that uv knows these options, and that the project has the extras."""
     if program == "uv":
         uv = Path(sys.executable).with_name("uv")
         known = subprocess.run([uv, *_words(arguments), "--help"], capture_output=True, text=True)

@@ -257,7 +257,7 @@ def test_a_passage_is_what_its_segments_are_together(real: OnnxEmbedder) -> None
     whole, first, second, third = real.encode([Passage("clip and add noise", segments), *segments])
     assert whole.words == ("clip", "the", "gradient", "of", "each", "example", "add", "noise", "to", "an")
     assert np.linalg.norm(whole.vector) == pytest.approx(1.0)
-    # The third text has most of the tokens.
+    # the third text has the most tokens
     assert whole.vector @ third.vector > max(whole.vector @ first.vector, whole.vector @ second.vector)
     only = first.words.index("clip")
     assert np.bitwise_count(whole.codes[0] ^ first.codes[only]).sum() <= 2  # a number near 0 may have either sign

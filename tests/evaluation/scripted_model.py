@@ -15,7 +15,7 @@ def scripted(*answers: str | ModelOutput) -> Model:
 
 
 def answering(answer: Callable[[Sequence[Any]], str | ModelOutput]) -> Model:
-    """Returns the result of `answer` for the messages, regardless of the order of the questions."""
+    """Returns a model that calls `answer` with the messages of each question, in any order."""
     return get_model(NAME, custom_outputs=lambda messages, *_: _output(answer(messages)), memoize=False)
 
 

@@ -84,8 +84,8 @@ class LandlockOfOrdinaryUser:
 
 
 class Forked:
-    """Forks each job from a warm process, as its second job. The job must leave nothing behind, and a third job must be
-    able to follow."""
+    """Runs each job as the second job of a warm process, which forks it. The job must leave nothing behind, and a third
+    job must be able to follow."""
 
     name = "bubblewrap"
     weaker = ()

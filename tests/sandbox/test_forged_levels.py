@@ -336,7 +336,7 @@ def test_every_mutant_looks_like_the_original(runner: Runner, what: str) -> None
 
 
 class Counting:
-    """Tells the test the number of its run, as a clock or a process id could."""
+    """Reveals to the test how often it has run, as a clock or a process id could."""
 
     weaker = ()
 

@@ -1,5 +1,5 @@
-"""Installs hostile wheels that try to write outside their own folder. The wheels are real and come from an index on
-loopback, and so are uv and the sandbox."""
+"""Installs hostile wheels that try to write outside their own folder. The wheels, uv and the sandbox are real. The
+wheels come from an index on loopback."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Runs callers' scripts in the sandbox, and tests their input, their results and that they leave nothing behind."""
+"""Tests callers' scripts in the sandbox: their input, their results, and that they leave nothing behind."""
 
 import json
 import sysconfig

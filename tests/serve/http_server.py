@@ -74,7 +74,8 @@ PING = rpc("ping")
 
 
 def without_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stops the clock of the rate limits of servers that start now, so that a slow machine does not refill them."""
+    """Servers that start now use a stopped clock for their rate limits, so the limits never refill on a slow
+    machine."""
     monkeypatch.setattr(Rates.__init__, "__defaults__", (lambda: 0.0,))
 
 

@@ -1,4 +1,4 @@
-"""Tests a paper that addresses the agent. All of its text must arrive as visible data."""
+"""Tests a paper whose text gives instructions to the agent. All of its text must arrive as visible data."""
 
 import json
 import re

@@ -14,7 +14,8 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 def reader(folder: Path, pipe: Connection) -> None:
-    """Answers each command with the generation and the titles. Keeps a snapshot open from "hold" to "let go"."""
+    """Answers each command with the generation and the titles of the papers. On "hold", opens a snapshot. On "let go",
+    closes it."""
     store = open_store(folder)
     held = None
     while (command := pipe.recv()) != "end":

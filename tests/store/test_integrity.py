@@ -172,7 +172,7 @@ def in_child(work: Callable[[], None]) -> int:
 @pytest.mark.product("each file of a generation × a full disk")
 @pytest.mark.parametrize("limit", [0, 3000, 100_000])
 def test_a_full_disk_changes_nothing(kg: Path, limit: int) -> None:
-    """No file may exceed `limit` bytes, so that each kind of file is truncated in one of the cases."""
+    """Limits every file to `limit` bytes. In at least one case, each kind of file is truncated."""
 
     def publish() -> None:
         store = open_store(kg)

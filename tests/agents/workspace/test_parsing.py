@@ -1,4 +1,4 @@
-"""Checks that the confined process finds the same as the parsers, and survives crashes of the parsers."""
+"""Checks that the confined process returns the same results as the parsers, even after they crash."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tests files next to the starter code, which are only read as text, up to a limit."""
+"""Tests the reading of files next to the starter code. Their text is read up to a size limit, and nothing is run."""
 
 import os
 from pathlib import Path

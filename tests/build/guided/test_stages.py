@@ -279,7 +279,7 @@ def test_a_killed_build_proves_nothing_again(
         build(modularize=sound, fidelity=killed, runner=first)
     finished = set(first.modules)
     assert len(finished) >= 3
-    if upgraded:  # an upgrade changes prompts or the reader of papers, but not proofs
+    if upgraded:  # an upgrade changes prompts or the paper parser, but not proofs
         monkeypatch.setattr("xkg.build.stage_cache.pipeline_version", lambda: "of tomorrow")
     second = Counting()
     built = build(modularize=sound, runner=second)

@@ -256,7 +256,7 @@ def test_a_bare_repository_inside_a_work_tree_is_data(tmp_path: Path, private: P
 
 
 def test_nothing_in_a_git_directory_is_waited_for(root: Path, tmp_path: Path) -> None:
-    """Puts pipes, devices and files of a terabyte in every place that is read."""
+    """A pipe, an endless device and a terabyte-sized file take the place of each file in turn."""
     copy = committed(root / "copy", {})
     directory = copy / ".git"
     places = [

@@ -341,7 +341,7 @@ def test_git_has_no_variable_of_ours(repository: Path, tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("behind", ["bubblewrap", "landlock"])
 def test_a_program_of_git_is_contained_even_if_it_runs(behind: programs.Wall, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests the sandbox alone, with a careless git in a hostile repository."""
+    """Tests the sandbox alone: git runs without its own protections in a hostile repository."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)

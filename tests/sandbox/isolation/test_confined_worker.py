@@ -237,7 +237,7 @@ def test_what_cannot_be_imported_is_one_line() -> None:
 
 
 def test_empty_files_are_read_as_any_other() -> None:
-    """The receiver of the last file may be gone before the parent sends anything else."""
+    """The process that receives the last file may exit before the parent sends anything else."""
     with ConfinedWorker(TASKS) as started:
         for _ in range(30):
             assert json.loads(started.call("echo", {"names": ["a"]}, ROOMY, lambda _: iter([b""]))) == [0]

@@ -325,8 +325,8 @@ def test_what_can_be_had_is_installed_and_the_rest_is_named(index: Index, enviro
 
 
 def test_versions_are_those_that_the_repository_asks_for(index: Index, environments: UvEnvironments) -> None:
-    """This also applies to dependencies. A version that no longer exists is replaced with the next later version, or
-    else with the newest."""
+    """The versions of dependencies also follow the repository. A version that no longer exists is replaced with the
+    next later version, or else with the newest."""
     asked = {"alpha": "<2  # old", "beta": "==9.9", "gone": "==1.3", "early": "==2.0rc1"}
     asked |= {"along": "==1.0", "above": ">=7"}
     held = dict.fromkeys(asked, ("1.0", "2.0")) | {"gone": ("0.9", "1.4", "1.6", "3.0"), "early": ("1.0", "2.0rc1")}

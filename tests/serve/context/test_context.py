@@ -80,7 +80,7 @@ def papers(draw: st.DrawFn) -> PaperBundle:
 
 
 class Held:
-    """Imitates the parts of a snapshot of one paper that a context reads."""
+    """Imitates a snapshot that contains one paper, as far as a context reads it."""
 
     def __init__(self, bundle: PaperBundle) -> None:
         self._bundle = bundle

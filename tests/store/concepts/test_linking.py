@@ -21,8 +21,7 @@ from xkg.store.local.store import EmbeddedStore
 
 
 class ByFirstWord:
-    """Embeds each text by a word in it, such as `cos0.7`. The number is the cosine with a shared axis. The rest of each
-    vector is different."""
+    """Two different texts that contain `cos0.7` have vectors whose cosine is 0.7."""
 
     model = "fake-cosines"
     dimension = 64

@@ -39,8 +39,8 @@ _USUAL_TECHNIQUES = 9
 _MOST_TECHNIQUES = 12
 _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85
-# The number of techniques and of input tokens in each question that writes code. Static analysis would overestimate the
-# tokens, because it locates whole files.
+# The number of techniques, and the number of input tokens, in each question that writes code. Static analysis would
+# overestimate the tokens, because it locates whole files.
 _TOGETHER = 5.0
 _CODE_PROMPT = 7_500
 _AFTER = {"debug": (1.0, 0.6, 500), "check": (2.5, 0.8, 1200)}

@@ -201,8 +201,8 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
 
 
 def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
-    """Returns the offsets of sentence ends, each with whether a paragraph also ends there. If `lines` is True, every
-    line is a paragraph."""
+    """Returns the offset of each sentence end, and whether a paragraph also ends there. If `lines` is True, every line
+    is a paragraph."""
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]

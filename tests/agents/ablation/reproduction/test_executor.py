@@ -143,7 +143,7 @@ class Dated(Maker):
 
 
 COMPILED = "[0][not hasattr(fakelib, 'rate')]"
-"""Fails in the code's own line, like a library's compiled code."""
+"""Raises the error in the line itself, as a library's compiled code does."""
 WEIGHTS = "raise __import__('pickle').UnpicklingError('Weights only load failed')"
 """This is the error message of torch 2.6."""
 
@@ -345,7 +345,7 @@ def test_code_that_takes_the_cpu_by_itself_runs_without_the_option_for_it(world:
 
 
 def begins(world: World, code: str, files: Mapping[str, str] | None = None, day: str | None = None) -> None:
-    """Commits a program that begins with this code, on this day, with other files."""
+    """Commits these files and a program that begins with this code. `day` is the date of the commit."""
     for path, text in {**(files or {}), "train.py": code + TRAIN}.items():
         (world.repository / path).parent.mkdir(parents=True, exist_ok=True)
         (world.repository / path).write_text(text)

@@ -65,8 +65,8 @@ def with_called_components(draft: Draft) -> Draft:
 
 
 def uncalled(composed: Composed, parts: Sequence[Part]) -> list[int]:
-    """Returns the indices of the parts that contribute no public definition to a composed module. A definition shared
-    by two parts counts for both."""
+    """Returns the indices of the parts that contribute no public definition to a composed module. If two parts share a
+    definition, both count as contributing it."""
     return [i for i, part in enumerate(parts) if i not in composed.used and not _shares(part.source, composed.source)]
 
 

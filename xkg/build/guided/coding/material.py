@@ -13,8 +13,8 @@ from xkg.build.slicing.slice import Slice, slice_symbols
 from xkg.model import LineRange, Symbol
 
 MAX_BYTES = 52_100
-# The maximum bytes of located symbols to show. The best place is always shown. Symbols beyond the limit are listed by
-# name only.
+# The maximum number of bytes of located symbols to show. The best place is always shown. Symbols beyond the limit are
+# listed by name only.
 MOST_LOCATED = 24_000
 # The maximum bytes of located symbols and their dependencies, with shortened docstrings. If the located symbols are
 # larger, their dependencies may add up to `_BESIDE` bytes. The model can open any omitted code.

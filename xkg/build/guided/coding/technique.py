@@ -34,7 +34,7 @@ class Model(Protocol):
 
     def for_paper(self, paper: str) -> Ask: ...
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
-        """Returns everything but the inputs that determines the answers to these prompts, as JSON values."""
+        """Returns everything that determines the answers to these prompts except the inputs, as JSON values."""
         ...
 
 
@@ -96,9 +96,9 @@ def code_techniques(
     `begun` is called with a technique's name when work on the technique begins. `progress` is called after each
     technique with the number done, the total and the name.
 
-    One question asks for the code of several techniques, and another for its review. A composite is never asked about
-    before its components and the other techniques mentioned in its definition. Finished techniques are stored in the
-    context's folder. Raises the same errors as `Trials`."""
+    One question asks for the code of several techniques, and another for its review. The model is asked about a
+    composite only after its components and the other techniques mentioned in its definition. Finished techniques are
+    stored in the context's folder. Raises the same errors as `Trials`."""
     planned = _Plan(techniques, located, context)
     names = {t.id: t.name for t in techniques}
     done: dict[str, Coded] = {}

@@ -166,7 +166,7 @@ class Trials:
 
 
 def node(draft: Draft) -> Code:
-    """Returns the code node for a draft. It has no level yet."""
+    """Returns the code node for a draft. The node does not contain a level yet."""
     return Code(
         id=code_id(draft.technique, draft.implementation, draft.test),
         technique=draft.technique,

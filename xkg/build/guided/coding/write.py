@@ -45,8 +45,8 @@ _NO_CODE = "A component that a technique is made of and that has no code of its 
 
 
 class Component(UsedComponent):
-    """A technique's code, as other code can call it. `excerpt` comes from the component's draft. `departures` lists how
-    the code differs from the paper."""
+    """A technique's code for use by other code. `excerpt` comes from the component's draft. `departures` lists how the
+    code differs from the paper."""
 
     technique: str
     proven: bool = False
@@ -99,8 +99,8 @@ Outcome = Written | Declined | str
 
 def together(sizes: Mapping[str, int]) -> list[list[str]]:
     """Groups techniques, in the given order, to fit one question each. `sizes` maps techniques to the bytes of their
-    located code. A group shares the rules and common code. Components precede their composites, so that the code in one
-    answer fits together."""
+    located code. The techniques in a group share the prompt's rules and any common code. Components precede their
+    composites, so that the code in one answer fits together."""
     groups: list[list[str]] = []
     room = 0
     for technique, size in sizes.items():

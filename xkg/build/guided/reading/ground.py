@@ -81,8 +81,8 @@ def ground_with_model(
     ten best search results. The model may look at other places in the repository before it answers. Scores express the
     model's confidence: about 0.95, 0.75 or 0.5.
 
-    One question covers up to 24 techniques. For more techniques, or without a usable answer, two questions each cover
-    half.
+    One question covers up to 24 techniques. If there are more techniques, or the answer is unusable, the techniques are
+    split between two questions.
 
     Raises `EmbeddingError`. Also raises the same errors as `ask`, except `AnswerError`."""
     if not techniques or not codebase.modules:
@@ -294,7 +294,7 @@ def _reason(judged: Judged) -> str:
 
 
 def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]:
-    """Maps the lines of each outermost candidate inside this candidate to its number and signature."""
+    """If this candidate contains other candidates, maps the lines of each outermost one to its number and signature."""
     inner: dict[tuple[int, int], str] = {}
     own = entry.source.symbol
     for i, other in enumerate(entries, start=1):

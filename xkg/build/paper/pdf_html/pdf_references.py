@@ -46,7 +46,7 @@ def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Pla
 
 
 def _end(dated: Sequence[bool]) -> int:
-    """Returns the number of entries before other text begins. Unlike that text, nearly all entries contain a year."""
+    """Returns the number of entries before other text begins. Nearly all entries contain a year, unlike other text."""
     ends, so_far = [], 0
     for index, has_date in enumerate(dated):
         so_far += has_date
