@@ -129,7 +129,6 @@ def status(code: int, message: str = "", kind: str = "", **headers: str) -> Faul
 
 
 def raw(body: bytes, code: int = 200) -> Fault:
-    """Sends these bytes as an answer."""
     return lambda handler: handler.reply(code, body)
 
 

@@ -15,15 +15,12 @@ COMMAND = Path(__file__).parents[1] / "scripts" / "neo4j-dev"
 
 @dataclass(frozen=True)
 class Neo4jServer:
-    """Contains the server's address and credentials."""
-
     url: str
     user: str
     password: str = field(repr=False)
 
     @property
     def auth(self) -> tuple[str, str]:
-        """Returns user and password for the driver."""
         return self.user, self.password
 
 

@@ -139,8 +139,6 @@ _DOCUMENTATION = (
 
 @dataclass(frozen=True)
 class World:
-    """Contains the locations of paper and repository."""
-
     paper: Path
     repository: Path
 
@@ -151,7 +149,6 @@ class World:
 
 
 def written_to(folder: Path) -> World:
-    """Writes the paper and its repository into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     paper, repository = folder / "paper.md", folder / "counts"
     paper.write_text(_PAPER)
@@ -218,7 +215,6 @@ def joined(asked: Question, of: Callable[[Question], Answer]) -> Answer:
 
 
 def question(body: Mapping[str, Any]) -> Question:
-    """Returns the question in a request."""
     messages = body["messages"]
     fixed = f"{messages[0]['content']}\n{messages[1]['content']}"
     name = next(name for words, name in _endings().items() if words in fixed)
@@ -349,7 +345,6 @@ def places(asked: Question, where: Mapping[str, str] = PLACES) -> dict[str, Any]
 
 
 def written(implementation: str, test: str) -> dict[str, Any]:
-    """Returns an answer with this code and this test."""
     return {
         "declined": None,
         "statements": [],

@@ -11,8 +11,6 @@ IMPLEMENTATION, TEST = "def half(x):\n    return x / 2\n", "assert half(4) == 2\
 
 
 class TestSigner:
-    """Signs with a key in memory."""
-
     __test__ = False
 
     def __init__(self, seed: int) -> None:

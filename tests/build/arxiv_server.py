@@ -101,7 +101,6 @@ class Arxiv:
         self.respond(handler, parts.path, {name: values[0] for name, values in parse_qs(parts.query).items()})
 
     def respond(self, handler: BaseHTTPRequestHandler, path: str, query: dict[str, str]) -> None:
-        """Answers a request that has no fault."""
         if path == "/api/query":
             if "id_list" in query:
                 found = [entry for each in query["id_list"].split(",") for entry in self._entries(each)]

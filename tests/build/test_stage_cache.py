@@ -17,8 +17,6 @@ class Words(BaseModel):
 
 
 class Counter:
-    """A stage that counts how often it ran."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.runs = 0

@@ -54,8 +54,6 @@ class Halves:
 
 @dataclass(frozen=True)
 class Variables(Halves):
-    """Returns the values of environment variables."""
-
     @contextmanager
     def open(self, _site: Site) -> Iterator[Callable[[str], str | None]]:  # type: ignore[override]
         yield os.environ.get

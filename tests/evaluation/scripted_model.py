@@ -10,7 +10,6 @@ NAME = "mockllm/model"
 
 
 def scripted(*answers: str | ModelOutput) -> Model:
-    """Returns the answers one after another."""
     return get_model(NAME, custom_outputs=[_output(answer) for answer in answers], memoize=False)
 
 
@@ -20,7 +19,6 @@ def answering(answer: Callable[[Sequence[Any]], str | ModelOutput]) -> Model:
 
 
 def calling(tool: str, **arguments: Any) -> ModelOutput:
-    """Returns an answer that calls a tool."""
     return ModelOutput.for_tool_call(NAME, tool, arguments)
 
 

@@ -36,8 +36,6 @@ class Place(AnswerType):
 
 
 class Desk:
-    """Creates an endpoint and a client."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.endpoint = ScriptedEndpoint()

@@ -176,7 +176,6 @@ def _ablation(
 
 
 def code_of(technique: str, of: Iterable[PaperBundle]) -> str:
-    """Returns the id of a technique's code."""
     return next(code.id for bundle in of for code in bundle.code if code.technique == technique)
 
 

@@ -66,7 +66,6 @@ def role(body: Mapping[str, Any]) -> str:
 
 
 def section(body: Mapping[str, Any], name: str) -> str:
-    """Returns the section of a prompt with this name."""
     found = re.search(rf"<<<{name} \w+>>>\n(.*?)\n<<<end {name}", body["messages"][1]["content"], re.S)
     return found[1] if found else ""
 

@@ -292,8 +292,6 @@ def test_nothing_to_locate_and_nowhere_to_look(codebase: Codebase, embedder: Emb
 
 
 class OneVector:
-    """Embeds all texts as the same vector."""
-
     model = "one"
     dimension = 4
 

@@ -23,8 +23,6 @@ def build(tmp_path: Path, parsers: Parsers) -> Builder:
 
 
 class Never(QuickRunner):
-    """Runs nothing."""
-
     def run(self, job: Job) -> Outcome:
         pytest.fail(f"a plan runs {job}")
 

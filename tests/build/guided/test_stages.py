@@ -257,8 +257,6 @@ def test_without_techniques_there_is_no_paper(build: Builder, error: Exception) 
 
 
 class Counting(QuickRunner):
-    """Records the modules that it ran."""
-
     def __init__(self) -> None:
         self.modules: list[str] = []
 

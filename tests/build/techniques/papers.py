@@ -14,7 +14,6 @@ _END = "\n\n\\section{Experiments}\nWe compare TS with baselines on datasets.\n\
 
 
 def extracted(folder: Path, text: str) -> Extraction:
-    """Extracts the techniques from a paper with this LaTeX."""
     path = folder / "paper.tex"
     path.write_text(text, encoding="utf-8")
     return extract(parse_paper(path), "title:tern")

@@ -83,7 +83,6 @@ def follow(folder: Path, feed: FeedInMemory, *, background: bool = False) -> Rep
 
 
 def fed(*papers: PaperBundle) -> FeedInMemory:
-    """Returns a feed that contains these papers."""
     feed = FeedInMemory()
     feed.put(*papers)
     return feed

@@ -112,7 +112,6 @@ def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
 
 
 def _departures(compared: Sequence[Compared], draft: Draft, *, searched: bool) -> Iterator[Departure]:
-    """Yields the differences between the paper and the repository."""
     statements = statements_of(draft.definition)
     for each in compared:
         kind = each.verdict

@@ -38,7 +38,6 @@ def _is_used(source: SourceSymbol, implementation: str, names: frozenset[str], c
 
 
 def _names(implementation: str) -> frozenset[str]:
-    """Returns the names that a module defines or uses."""
     tree = parse_ast(implementation)
     if tree is None:
         return frozenset(re.findall(r"[^\W\d]\w*", implementation))

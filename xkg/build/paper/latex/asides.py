@@ -69,7 +69,6 @@ class AsideReader:
         )
 
     def asides(self) -> list[Aside]:
-        """Returns the asides in order."""
         captions = sorted(self._captions(), key=attrgetter("start"))
         footnotes = list(self._footnotes())
         tables = [

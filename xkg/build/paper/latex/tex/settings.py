@@ -100,7 +100,6 @@ class Settings:
         return replace(self, **{each.name: copy(getattr(self, each.name)) for each in fields(self)})
 
     def set(self, text: str, match: re.Match[str]) -> None:
-        """Applies one setting."""
         if name := match["newif"]:
             self.values[name] = False
             self.defined |= {f"if{name}", f"{name}true", f"{name}false"}
@@ -171,7 +170,6 @@ class Settings:
         return [table.get(name) for table in self.tables()], name in self.defined, name in self.swallowed
 
     def put_back(self, name: str, state: State) -> None:
-        """Restores the earlier settings of a name."""
         settings, *there = state
         for table, value in zip(self.tables(), settings, strict=True):
             table.pop(name, None)
