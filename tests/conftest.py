@@ -62,9 +62,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_environments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Isolates the tests from the user's environment. Packages installed by tests are stored separately. uv's knowledge
-    of the interpreters is shared, because each test would otherwise start all of them. The certificate authority is a
-    dummy, because loading the system's takes 0.04 s per client and no test leaves this machine. The user's keys
+    """Isolates the tests from the user's environment. Packages installed by tests are stored separately. uv's list of
+    interpreters is shared, because uv would otherwise start every interpreter in each test. The certificate authority
+    is a dummy, because loading the system's takes 0.04 s per client and no test leaves this machine. The user's keys
     and addresses are removed, and the tests' own servers are reached without a proxy."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     with pytest.MonkeyPatch.context() as patch:
@@ -121,8 +121,8 @@ def recorded_commands(tmp_path_factory: pytest.TempPathFactory) -> type[Recorded
 
 @pytest.fixture
 def untried_sandbox() -> Iterator[None]:
-    """Clears the result of the search for a working sandbox, before and after the test. Outside such a test, a process
-    searches only once."""
+    """Clears the result of the search for a working sandbox, before and after the test. Normally, a process searches
+    only once."""
     for found in (select._refusal, programs.wall):
         found.cache_clear()
     yield

@@ -1,5 +1,5 @@
-"""Runs tests that took long in an earlier run first, longest first. The others stay in random order. Only short tests
-are left at the end, so workers rarely wait for each other."""
+"""Runs tests that took long in an earlier run first, longest first. All other tests stay in random order. Only short
+tests are left at the end, so workers rarely wait for each other."""
 
 from collections import Counter
 from typing import Any

@@ -364,7 +364,7 @@ def _numbers(definition: str) -> list[int]:
 
 
 def code(asked: Question) -> dict[str, Any]:
-    """Returns the first answer, parts of which are wrong."""
+    """Returns the first answer, which is partly wrong."""
     given = {
         "Median peak clipping": written(CLIP, _BLUNT),
         "Exponential damping": written(DAMP, DAMP_TEST.replace("7.75", "7.5")),

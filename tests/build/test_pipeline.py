@@ -157,7 +157,7 @@ def test_a_build_that_is_killed_goes_on_where_it_stopped(
         if isinstance(report, StageReport) and report.name == killed_after:
             raise Killed
 
-    # Another build has already made the earlier stages.
+    # An earlier build has already completed the earlier stages.
     shutil.copytree(built_once[0], tmp_path / "kg")
     for stage in STAGES[STAGES.index(killed_after) :]:
         for output in (tmp_path / "kg").glob(f"work/*/{stage}-*.json"):

@@ -1,8 +1,9 @@
 """Runs every example in the README and docs/ as a reader would, page by page, in a folder with the graph from `make
 demo`.
 
-Some addresses are outside this machine. They are replaced with a git repository, an arXiv server, a language model and
-a Neo4j on this machine. Commands that install or build something do not run; the test checks only that they exist."""
+Some addresses are outside this machine. The test replaces these addresses with a git repository, an arXiv server, a
+language model and a Neo4j on this machine. Commands that install or build something do not run; the test checks only
+that they exist."""
 
 import importlib.util
 import io

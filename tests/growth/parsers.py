@@ -1,4 +1,4 @@
-"""Maps names to all parsers of untrusted text, as functions of a text. Documented errors are ignored."""
+"""Maps the name of each parser of untrusted text to a function that parses a text. Documented errors are ignored."""
 
 import hashlib
 import json

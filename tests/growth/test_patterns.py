@@ -29,7 +29,7 @@ GIVEN: dict[str, tuple[int, bool]] = {
 }
 # These modules read only xkg's own files, or the user's.
 OWN = ("xkg.llm.prompt:", "xkg.store.neo4j.db.migrations:", "xkg.store.neo4j.db.connection:")
-# xkg calls only `match` on these patterns, once per formula, but under another name.
+# These patterns are imported under another name. xkg calls only `match` on them, once per formula.
 MATCHED = (r"((?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+)\$", r"((?:[^$\\]|\\.){0,20000}+)\$\$")
 
 

@@ -60,7 +60,7 @@ def _is_closed(place: Path) -> bool:
 
 
 class LandlockOfOrdinaryUser:
-    """Runs `LandlockRunner` in a process that is not root's, with this kernel's ABI or an older one."""
+    """Runs `LandlockRunner` in an ordinary user's process, with this kernel's ABI or an older one."""
 
     name = "landlock"
     weaker = ()

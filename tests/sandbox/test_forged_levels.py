@@ -1,4 +1,4 @@
-"""Tries to forge levels with tests and implementations, on each runner."""
+"""Tests attempts by tests and implementations to forge levels, on each runner."""
 
 import os
 from collections.abc import Iterable, Iterator

@@ -48,7 +48,7 @@ def made(index: Index, folder: Path, content: bytes, *names: str) -> Environment
 def packed(
     *more: tuple[str | zipfile.ZipInfo, str | bytes], metadata: str = "", compression: int = zipfile.ZIP_DEFLATED
 ) -> bytes:
-    """Creates a wheel of `alpha` with additional members. Their names and modes can be arbitrary."""
+    """Creates a wheel of `alpha` with additional members. The members can have any names and modes."""
     buffer = io.BytesIO(wheel("alpha", "1.0", {"alpha.py": "value = 1\n"}))
     if metadata:
         buffer = io.BytesIO(without(buffer.getvalue(), f"{INFO}/METADATA"))

@@ -81,7 +81,7 @@ RESEARCH = [
     "MATCH (p:Paper) // the newest, please; not DELETE\nRETURN /* one */ p.id AS id "
     "ORDER BY p.year DESC, p.id LIMIT 1;",
 ]
-"""A researcher's statements, which return the same rows on both engines with `PARAMETERS`."""
+"""Statements that a researcher might write. With `PARAMETERS`, they return the same rows on both engines."""
 
 PARAMETERS = {"id": "p1", "ids": ["t1", "t4"], "pattern": "(?i)(dpo|ppo)", "text": "Größe '\u2028' `;"}
 

@@ -39,8 +39,8 @@ def scholarly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Schol
 
 @pytest.fixture
 def world(scholarly: Scholarly) -> Scholarly:
-    """Serves the works that the target cites. One is cited by id, one by DOI and one by title. The servers do not know
-    its other works."""
+    """Serves the works that the target cites. One work is cited by id, one by DOI and one by title. The servers do not
+    know its other works."""
     scholarly.add(
         StandInPaper(
             "2402.00001",

@@ -27,7 +27,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def paper(identity: str, title: str, **fields: object) -> PaperBundle:
-    """Returns a paper with one technique, as a build creates it."""
+    """Returns a paper with one technique, like the papers that a build creates."""
     about = bundle(0).paper.model_copy(
         update={"id": identity, "title": title, "origin": "build", "references": (), **fields}
     )

@@ -87,7 +87,8 @@ def planning(*rows: dict[str, Any], asked: list[str] | None = None) -> Model:
 
 
 def knowing(**matches: str) -> Model:
-    """Creates a judge that matches the gold with each given initial to the given entry."""
+    """Creates a judge that knows the matching entry for each gold. The parameters are the first letters of the golds'
+    names."""
     golds = {"N": "No steam", "O": "Other blades"}
     return model(lambda question: judged(question, {golds[name]: entry for name, entry in matches.items()}))
 

@@ -382,7 +382,7 @@ def test_changes_that_compute_the_same_do_not_count_up_to_a_quarter(proven: Prov
     test = "assert f(1.0, 3.0) == 4.5\nassert f(1.0, 4.5) == 7.5\n"
     evidence = proven(test, EQUAL).evidence
     assert (evidence.level, evidence.excused, evidence.mutants, evidence.mutation_score) == (Level.TESTED, 2, 7, 0.714)
-    # One survivor is an equivalent change. Another changes the result only if x is not 1.
+    # One survivor is an equivalent change. Another survivor changes the result only if x is not 1.
     assert "1.5 * x became 1.5 / x" in {survivor.change for survivor in evidence.survivors}
     many = EQUAL.replace("    return", "".join(f"    a = a + 0 * {i}\n" for i in range(2, 6)) + "    return")
     evidence = proven(test, many).evidence

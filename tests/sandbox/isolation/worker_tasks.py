@@ -37,7 +37,7 @@ def _sleep(call: Call) -> bytes:
 
 
 def _steps(call: Call) -> bytes:
-    """Runs several steps. Each takes less than its limit, but together they take more."""
+    """Runs several steps. Each step stays under the limit for steps, but their total does not."""
     for step in range(3):
         call.mark(f"step {step}")
         end = time.process_time() + 0.2

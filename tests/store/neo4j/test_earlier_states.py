@@ -12,7 +12,7 @@ FIRST, SECOND, NEWER = a_paper(1), a_paper(2), a_paper(1, note="newer")
 
 
 def states(store: Neo4jStore) -> list[tuple[int, dict[str, PaperBundle]]]:
-    """Returns a graph's history as the number of each commit, with the papers in the graph at that commit."""
+    """Returns the history of a graph: the number of each commit, and the papers in the graph at that commit."""
     first, second = FIRST.paper.id, SECOND.paper.id
     return [
         (0, {}),

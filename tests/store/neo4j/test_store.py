@@ -43,7 +43,7 @@ def attested() -> PaperBundle:
 
 
 def rows(store: Neo4jStore, statement: str, **parameters: Any) -> list[tuple[Any, ...]]:
-    """Runs a statement as a person does in Neo4j Browser."""
+    """Runs a statement the way Neo4j Browser does."""
     return store.connection.write(lambda transaction: [tuple(r) for r in transaction.run(statement, parameters)])  # type: ignore[arg-type]
 
 

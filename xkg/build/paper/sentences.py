@@ -180,8 +180,8 @@ def _flatten(document: Document) -> tuple[str, list[_Run]]:
 
 
 def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[int]]:
-    """Masks formulas, citations and addresses, whose punctuation ends no sentence, in a copy of `flat`. Returns the
-    copy and the offsets of the displayed equations."""
+    """Masks formulas, citations and addresses in a copy of `flat`, because their punctuation does not end a sentence.
+    Returns the copy and the offsets of the displayed equations."""
     displays: list[int] = []
     chars = list(flat)
     starts = [run.source for run in runs]

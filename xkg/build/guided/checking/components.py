@@ -16,7 +16,7 @@ _EMPTY_SECTION = re.compile(r"^# --- new\n\s*+(?=# --- component: )", re.MULTILI
 
 
 def own_module(draft: Draft) -> str:
-    """Returns the module without the code of its proven components, except lines that differ from it."""
+    """Returns the module without the code of its proven components. Lines that the module has changed remain."""
     return _EMPTY.sub("", _without(draft.implementation, [c.implementation for c in draft.components if c.proven]))
 
 

@@ -167,8 +167,7 @@ def _review(
 def _answered(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """Returns the reviews of proven drafts. Without a usable answer, asks again with one question per half of the
-    drafts."""
+    """Returns the reviews of proven drafts. If there is no usable answer, asks again about each half of the drafts."""
     if not states:
         return []
     lookup = Lookup(codebase)

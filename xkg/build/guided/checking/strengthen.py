@@ -87,8 +87,8 @@ def _statements_left_out(implementation: str, evidence: Evidence) -> bool:
 
 
 def only_defaults(draft: Draft) -> list[str]:
-    """Returns the optional parameters of the draft's own public API that the test never sets. Each is written as
-    `function(parameter)`, in order."""
+    """Returns the optional parameters of the draft's own public API that the test never sets. Each parameter is written
+    as `function(parameter)`, in order."""
     module, test = parse_ast(draft.implementation), parse_ast(draft.test)
     if module is None or test is None:
         return []

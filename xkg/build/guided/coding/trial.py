@@ -95,7 +95,7 @@ class Trials:
             return self._make(self._base, lines, day)
 
     def _versions(self) -> list[_Versions]:
-        """Returns the sets of requirement lines, each with a date, in the order in which drafts try them."""
+        """Returns the sets of requirement lines in the order in which drafts try them. Each set has a date."""
         with self._choosing:
             if self._ordered is None:
                 self._ordered = self._by_imports()

@@ -118,7 +118,8 @@ def size_of(task: Task, codebase: Codebase) -> int:
 
 
 class Writing:
-    """Asks for the code for several techniques in one question. Each task follows the tasks for its components.
+    """Asks for the code for several techniques in one question. The tasks for components come before the tasks that use
+    them.
 
     If an `installed` environment is given, only its packages can be imported. `made` maps techniques to components that
     are `inside` a task but not in this question. The review also begins with the text `shared`."""
@@ -297,8 +298,8 @@ def _declared(answer: Module) -> Iterator[str]:
 
 
 def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
-    """Returns the functions and classes that were written from the definition alone, mapped to the numbers of the
-    statements. These are the ones that the answer's plan lists only under statements with the origin "definition"."""
+    """Returns the functions and classes that were written from the definition alone, mapped to the numbers of their
+    statements. These are listed in the answer's plan, but only under statements with the origin "definition"."""
     tree = parse_ast(answer.implementation)
     named = [(planned, set(_NAME.findall(planned.note))) for planned in answer.statements]
     found: dict[str, tuple[int, ...]] = {}

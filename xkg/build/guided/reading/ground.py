@@ -255,8 +255,8 @@ class _Judge:
 
 
 def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
-    """Returns a symbol's lines, without blank lines and with only the first line of each docstring. Any other candidate
-    inside is replaced with its number and signature."""
+    """Returns a symbol's lines, without blank lines and with only the first line of each docstring. If the symbol
+    contains other candidates, each of them is replaced with its number and signature."""
     lines = entry.text.split("\n")
     top = entry.source.symbol.start_line
     for (first, last), instead in _inner(entry, entries).items():

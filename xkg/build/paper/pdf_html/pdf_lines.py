@@ -70,7 +70,8 @@ class Line:
 
     @property
     def size(self) -> float:
-        """Returns the font size of most letters in the line. Small capitals count as having the size before them."""
+        """Returns the font size of most letters in the line. Text in small capitals counts as having the size of the
+        text before it."""
         weights: dict[float, int] = {}
         for before, run in zip((None, *self.runs), self.runs, strict=False):
             small = before is not None and run.text.isupper() and 0.7 < run.style.size / before.style.size < 0.85
