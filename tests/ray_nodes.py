@@ -1,4 +1,4 @@
-"""Starts a real Ray cluster. Its nodes are processes on this machine. Each node has its own cache folder and key."""
+"""Starts a real Ray cluster. The nodes are processes on this machine. Each node has its own cache folder and key."""
 
 import contextlib
 import os

@@ -359,7 +359,7 @@ def declined(reason: str) -> dict[str, Any]:
 
 
 def _numbers(definition: str) -> list[int]:
-    """Returns the numbers of the definition's statements. Questions write them as `[1] …`."""
+    """Returns the numbers of the definition's statements. Questions write these numbers as `[1]`."""
     return [int(n) for n in re.findall(r"^\[(\d+)\] ", definition, re.M)]
 
 

@@ -263,7 +263,7 @@ FINDS = [
     {"title": "Quite Another Title", "arxiv_id": "2305.00009"},  # the id belongs to another work
     {"title": "Wave Transport Kept Out", "arxiv_id": "2407.00007", "repository": "https://github.com/qquay/kept"},
 ]
-"""An agent's findings on the web. Only the first is right; the checks must reject the others."""
+"""An agent's findings on the web. Only the first finding is right. The checks must reject the rest."""
 
 
 def agent(instructions: str, prompt: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tests attempts by tests and implementations to forge levels, on each runner."""
+"""Tests whether a test or an implementation can forge a level, on each runner."""
 
 import os
 from collections.abc import Iterable, Iterator

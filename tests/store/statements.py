@@ -81,7 +81,8 @@ RESEARCH = [
     "MATCH (p:Paper) // the newest, please; not DELETE\nRETURN /* one */ p.id AS id "
     "ORDER BY p.year DESC, p.id LIMIT 1;",
 ]
-"""Statements that a researcher might write. With `PARAMETERS`, they return the same rows on both engines."""
+"""Statements that a researcher might write. With `PARAMETERS`, these statements return the same rows on both
+engines."""
 
 PARAMETERS = {"id": "p1", "ids": ["t1", "t4"], "pattern": "(?i)(dpo|ppo)", "text": "Größe '\u2028' `;"}
 

@@ -14,8 +14,8 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 def reader(folder: Path, pipe: Connection) -> None:
-    """Answers each command with the generation and the titles of the papers. On "hold", opens a snapshot. On "let go",
-    closes it."""
+    """Answers each command with the generation and the titles of the papers. Opens a snapshot on "hold" and closes it
+    on "let go"."""
     store = open_store(folder)
     held = None
     while (command := pipe.recv()) != "end":

@@ -192,7 +192,7 @@ def test_a_full_disk_changes_nothing(kg: Path, limit: int) -> None:
 
 @pytest.fixture
 def open_to_all() -> Iterator[Path]:
-    """Creates a folder that other users can enter. They cannot enter pytest's own folders."""
+    """Creates a folder that other users can enter. Other users cannot enter pytest's own folders."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     yield folder

@@ -46,8 +46,8 @@ WORK = [
 
 @pytest.fixture(autouse=True)
 def _untried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skips the trials of individual changes, which take most of a run's time. One test in this file and the tests of
-    doubts cover the trials."""
+    """Skips the trials of individual changes, which take most of a run's time. One test in this file and the tests in
+    `doubts` cover the trials."""
     if request.function is not test_a_method_is_implemented_run_and_reported:
         monkeypatch.setattr("xkg.agents.codification.doubts.find.effects", lambda *_: Effects())
 

@@ -1,4 +1,4 @@
-"""Tests the reading of files next to the starter code. Their text is read up to a size limit, and nothing is run."""
+"""Tests the reading of files next to the starter code. Only their text is read, up to a size limit."""
 
 import os
 from pathlib import Path

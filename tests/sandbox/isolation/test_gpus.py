@@ -32,7 +32,7 @@ except OSError as error:
 
 @pytest.fixture
 def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Creates two fake GPUs and a node that they share. A run mounts them in /dev."""
+    """Creates two fake GPUs and a node that they share. A run mounts these fakes in /dev."""
     folder = tmp_path / "dev"
     folder.mkdir()
     for name in ("nvidia0", "nvidia1", "nvidiactl"):

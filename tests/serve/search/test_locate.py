@@ -1,5 +1,5 @@
-"""Finds lines to edit or ablate. The lines come from the graph. In a working copy, they are matched to the current code
-or found by a search."""
+"""Finds lines to edit or ablate. The lines come from the graph. In a working copy, the lines are matched to the current
+code or found by a search."""
 
 import json
 import shutil

@@ -66,7 +66,7 @@ def with_called_components(draft: Draft) -> Draft:
 
 def uncalled(composed: Composed, parts: Sequence[Part]) -> list[int]:
     """Returns the indices of the parts that contribute no public definition to a composed module. If two parts share a
-    definition, both count as contributing it."""
+    definition, it counts for both parts."""
     return [i for i, part in enumerate(parts) if i not in composed.used and not _shares(part.source, composed.source)]
 
 

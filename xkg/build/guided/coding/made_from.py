@@ -16,7 +16,7 @@ _LEAST_SHARE = 0.34
 
 def made_from(implementation: str, best: str, sources: Sequence[str], codebase: Codebase) -> tuple[str, ...]:
     """Returns the ids in `sources` of the symbols used to write the implementation, in order. The implementation
-    contains their statements or at least their names. The result always includes `best`."""
+    contains the symbols' statements or at least their names. The result always includes `best`."""
     symbols = codebase.symbols()
     names = _names(implementation)
 

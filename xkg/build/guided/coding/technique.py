@@ -34,7 +34,7 @@ class Model(Protocol):
 
     def for_paper(self, paper: str) -> Ask: ...
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
-        """Returns everything that determines the answers to these prompts except the inputs, as JSON values."""
+        """Returns, as JSON values, everything that affects the answers to these prompts apart from the inputs."""
         ...
 
 

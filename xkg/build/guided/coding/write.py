@@ -299,7 +299,8 @@ def _declared(answer: Module) -> Iterator[str]:
 
 def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
     """Returns the functions and classes that were written from the definition alone, mapped to the numbers of their
-    statements. These are listed in the answer's plan, but only under statements with the origin "definition"."""
+    statements. The answer's plan lists such functions and classes only under statements with the origin
+    "definition"."""
     tree = parse_ast(answer.implementation)
     named = [(planned, set(_NAME.findall(planned.note))) for planned in answer.statements]
     found: dict[str, tuple[int, ...]] = {}

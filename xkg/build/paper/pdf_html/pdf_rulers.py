@@ -1,4 +1,4 @@
-"""Finds the line numbers printed next to a draft's text. They are often so close to the text that they look like
+"""Finds the line numbers printed next to a draft's text. The numbers are often so close to the text that they look like
 words."""
 
 from collections.abc import Iterator, Sequence

@@ -329,8 +329,8 @@ def given_arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple
 
 
 def unprinted(table: Mapping[str, tuple[int, str]]) -> frozenset[str]:
-    r"""Returns the one-argument macros that print nothing, such as `\newcommand{\cut}[1]{}`. Authors use them to hide
-    text."""
+    r"""Returns the one-argument macros that print nothing, such as `\newcommand{\cut}[1]{}`. Authors use such macros to
+    hide text."""
     return frozenset(name for name, (count, body) in table.items() if count == 1 and not body.strip())
 
 

@@ -147,7 +147,7 @@ class Settings:
 
     def set_environment(self, match: re.Match[str], codes: Sequence[str], *, boxes: bool = True) -> None:
         """Records whether an environment with this code prints its body. Some environments save their body in a box,
-        which a class prints elsewhere. If `boxes` is False, these are assumed to print it."""
+        which a class prints elsewhere. If `boxes` is False, such environments are assumed to print their body."""
         if match["kind"].endswith("Environ"):
             hides = bool(codes) and "\\BODY" not in codes[0]
         elif match["kind"].endswith("DocumentEnvironment"):
