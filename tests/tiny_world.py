@@ -144,7 +144,7 @@ class World:
 
     @property
     def arguments(self) -> tuple[str, str, str, str]:
-        """Returns the arguments of `xkg build` for paper and repository."""
+        """Returns the arguments of `xkg build` for the paper and its repository."""
         return ("--paper", str(self.paper), "--repo", str(self.repository))
 
 
@@ -186,7 +186,7 @@ class Question:
 
     @property
     def section(self) -> str:
-        """Returns the text about the only technique."""
+        """Returns the part of the question about its technique. The question must be about one technique only."""
         return self.inputs[_LISTED[self.prompt][0]]
 
     @property
@@ -411,7 +411,7 @@ def _sharper(_: Question) -> dict[str, Any]:
 
 
 def verdict(*faults: tuple[str, str]) -> dict[str, Any]:
-    """Returns an answer with these faults of a module, each with a kind and a remark."""
+    """Returns an answer that lists these faults of a module. Each fault has a kind and a remark."""
     found = [{"kind": kind, "remark": remark} for kind, remark in faults]
     return {"compared": "the loops", "statements": [], "faults": found}
 

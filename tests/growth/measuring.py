@@ -18,7 +18,7 @@ from tests.growth.pumping import Pump
 FLOOR = 0.02
 FACTOR, MOST = 4, 6.0
 _SECONDS, _SECONDS_PATTERN = 60, 3  # processor time per pump, in seconds; one text takes only milliseconds
-_MEMORY = 2 << 30  # the memory limit of the worker that parses
+_MEMORY = 2 << 30  # the memory limit of a parser process
 _BATCH = 100
 Action = Callable[[str], object]
 Clock = Callable[[], float]

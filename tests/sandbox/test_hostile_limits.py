@@ -16,7 +16,7 @@ pytestmark = pytest.mark.product("each runner × each hostile act", "runner", "e
 
 
 def processes_with(mark: str) -> list[str]:
-    """Returns the command lines on this machine that contain `mark`."""
+    """Returns the command lines of this machine's processes that contain `mark`."""
     found = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():

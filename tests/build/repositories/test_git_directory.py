@@ -233,7 +233,7 @@ def test_what_git_itself_puts_elsewhere_is_read(place: Callable[[Path], Path], r
         assert checkout.repository.commit == head
         assert dict(checkout.read(["a.py"])) == {"a.py": b"x = 1\n"}
         assert [f.path for f in read_folder(folder, roots).files if f.path.endswith(".py")] == ["a.py"]
-    # Under narrower roots, the files are still found, but the repository elsewhere is not.
+    # If only the folder is a root, its files are found, but not a repository outside it.
     narrow = fetch_repository(str(folder), tmp_path, [folder]) if place is not shared_clone else None
     assert narrow is None or (narrow.repository.commit is None and narrow.notes)
 

@@ -128,7 +128,7 @@ def test_no_key_is_in_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         }  # fmt: skip
         for child in descendants(os.getpid()):
             if child != process:
-                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the process has ended meanwhile
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the process has already ended
                     assert b"sk-secret" not in Path(f"/proc/{child}/environ").read_bytes()
     if "its own uid" in walls():
         assert uid not in (0, os.getuid())
@@ -264,7 +264,7 @@ def test_too_many_calls_wait_and_then_are_refused(monkeypatch: pytest.MonkeyPatc
 
 
 def _workers() -> list[int]:
-    """Returns the processes below this one that are workers. These include the calls and the template processes from
+    """Returns the descendants of this process that are workers. These include the calls and the template processes from
     which calls are forked."""
     found = []
     for process in descendants(os.getpid()):

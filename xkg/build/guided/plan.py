@@ -44,7 +44,7 @@ _WITH_CODE = 0.85
 _TOGETHER = 5.0
 _CODE_PROMPT = 7_500
 _AFTER = {"debug": (1.0, 0.6, 500), "check": (2.5, 0.8, 1200)}
-# In these stages, one question covers all techniques; without an answer, it is repeated with fewer.
+# In these stages, one question covers all techniques. If it gets no answer, it is repeated with fewer techniques.
 _BATCHED = frozenset({"ground", "modularize"})
 
 

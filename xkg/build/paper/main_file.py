@@ -50,7 +50,7 @@ def looks_like_latex(text: str) -> bool:
 
 
 def favoured(name: str) -> bool:
-    """Returns whether a file has a common name for papers."""
+    """Returns whether a file has a name that papers often have."""
     return _FAVOURED.match(name) is not None
 
 

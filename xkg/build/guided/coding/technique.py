@@ -148,7 +148,7 @@ def code_techniques(
 
 
 class _Plan:
-    """Determines the processing order of techniques, components first, and the techniques that each one needs."""
+    """Determines the order in which techniques are processed, components first, and which techniques each one needs."""
 
     def __init__(
         self, techniques: Sequence[Technique], located: Mapping[str, Sequence[str]], context: CodingContext

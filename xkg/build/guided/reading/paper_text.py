@@ -1,4 +1,4 @@
-"""Renders a paper's text for the question about it. Includes all text that may define a technique, even experiments,
+"""Renders the text of a paper for a prompt. Includes all text that may define a technique, even the experiments,
 because many papers describe parts of their method there. Reduces related work and discussion to headings, displayed
 equations and algorithms. Omits proofs and result tables."""
 
