@@ -48,7 +48,7 @@ Events = Iterable[tuple[str, Mapping[str, Any]]]
 
 
 def _messages(body: Mapping[str, Any], answer: str) -> Events:
-    """Follows https://docs.anthropic.com/en/api/messages-streaming. The answer is a call of the only tool."""
+    """Follows https://docs.anthropic.com/en/api/messages-streaming. The answer calls the only tool."""
     usage = {"input_tokens": IN - CACHED, "cache_read_input_tokens": CACHED, "output_tokens": OUT}
     block: dict[str, Any] = {"type": "tool_use", "id": "t", "name": body["tools"][0]["name"], "input": {}}
     delta = {"type": "input_json_delta", "partial_json": answer}

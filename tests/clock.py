@@ -6,7 +6,7 @@ from xkg.clock import Clock
 
 
 class TurnedClock(Clock):
-    """A clock that stands still until a pause or a test moves it. `pauses` lists the length of each pause in
+    """A clock that moves only when a test moves it or the code pauses. `pauses` lists the length of each pause in
     seconds."""
 
     def __init__(self) -> None:

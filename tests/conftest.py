@@ -27,8 +27,8 @@ from xkg.model import Level
 from xkg.sandbox import select
 from xkg.sandbox.isolation import programs
 
-# The speed of examples depends on the machine and says nothing about the code, so there is no deadline. The examples
-# are always the same, so that a gate can judge a change. The first tier runs a quarter of them, and `make search` tries
+# There is no deadline, because how long an example takes depends on the machine, not on the code. The examples are the
+# same in every run, so a failure is never due to chance. The first tier runs a quarter of them, and `make search` tries
 # new ones.
 settings.register_profile("gate", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("sample", settings.get_profile("gate"), max_examples=25)
@@ -62,9 +62,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_environments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Isolates the tests from the user's environment. Packages installed by tests are stored separately. uv's knowledge
-    of the interpreters is shared, because each test would otherwise start all of them. The certificate authority is a
-    dummy, because loading the system's takes 0.04 s per client and no test leaves this machine. The user's keys
+    """Isolates the tests from the user's environment. Packages installed by tests are stored separately. uv's list of
+    interpreters is shared, because uv would otherwise start every interpreter in each test. The certificate authority
+    is a dummy, because loading the system's takes 0.04 s per client and no test leaves this machine. The user's keys
     and addresses are removed, and the tests' own servers are reached without a proxy."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     with pytest.MonkeyPatch.context() as patch:
@@ -107,7 +107,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def parsers() -> Iterator[Parsers]:
-    """Starts the confined process of builds and agents once."""
+    """Starts the confined process that all builds and agents in the tests share."""
     with agent_parsers() as started:
         yield started
 
@@ -121,7 +121,7 @@ def recorded_commands(tmp_path_factory: pytest.TempPathFactory) -> type[Recorded
 
 @pytest.fixture
 def untried_sandbox() -> Iterator[None]:
-    """Clears the result of the search for a working sandbox, before and after the test. A process otherwise searches
+    """Clears the result of the search for a working sandbox, before and after the test. Normally, a process searches
     only once."""
     for found in (select._refusal, programs.wall):
         found.cache_clear()

@@ -1,4 +1,4 @@
-"""Keeps processes that parse alive between tests, because each build needs one and a start takes half a second."""
+"""Keeps parser processes alive between tests, because every build needs one and starting one takes half a second."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ _MOST_IDLE = 2
 
 
 class KeptTemplate:
-    """Lends a process that was returned earlier, or starts one. A process with tasks of tests is not kept."""
+    """Lends a process that was returned earlier, or starts one. Processes with the tests' own tasks are not reused."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         idle = _idle[os.getpid(), *modules]

@@ -1,10 +1,10 @@
-"""Runs `xkg update` in processes that are killed. Reads the number of an event per line from stdin, and writes `killed`
-or `ended` to stdout.
+"""Runs `xkg update` in processes that are killed. Reads event numbers from stdin, one per line, and writes `killed` or
+`ended` to stdout.
 
     python -m tests.killed_update SETTINGS
 
-SETTINGS is JSON. Events are the reports of a build, and each call that writes or renames a file. After the event with
-that number, counted from 1, the process kills itself. The processes are forks of a process that has imported
+SETTINGS is JSON. An event is either a progress report of the build or a call that writes or renames a file. After the
+event with that number, counted from 1, the process kills itself. The processes are forks of a process that has imported
 everything."""
 
 import os

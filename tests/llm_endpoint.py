@@ -19,7 +19,8 @@ from tests.loopback import QuietHandler, Served
 
 @dataclass(frozen=True)
 class Said:
-    """An answer with everything that an endpoint reports apart from the text. Tokens are characters / 4 by default."""
+    """An answer with everything that an endpoint reports apart from the text. By default, a text's token count is its
+    number of characters divided by 4."""
 
     content: str | None
     finish: str = "stop"
@@ -128,7 +129,6 @@ def status(code: int, message: str = "", kind: str = "", **headers: str) -> Faul
 
 
 def raw(body: bytes, code: int = 200) -> Fault:
-    """Sends these bytes as an answer."""
     return lambda handler: handler.reply(code, body)
 
 
@@ -150,7 +150,7 @@ def silent(handler: Handler) -> None:
 
 
 def trickling(handler: Handler) -> None:
-    """Sends a few bytes again and again, and never ends."""
+    """Keeps sending single bytes and never finishes the answer."""
     handler.send_response(200)
     handler.end_headers()
     handler.close_connection = True

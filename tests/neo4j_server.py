@@ -1,5 +1,5 @@
-"""Starts a real Neo4j for tests with scripts/neo4j-dev. Each worker has one, because the Community edition has only one
-database."""
+"""Starts a real Neo4j for tests with scripts/neo4j-dev. Each test worker starts a separate server, because the
+Community edition supports only one database."""
 
 import subprocess
 import sys
@@ -15,21 +15,19 @@ COMMAND = Path(__file__).parents[1] / "scripts" / "neo4j-dev"
 
 @dataclass(frozen=True)
 class Neo4jServer:
-    """Contains the server's address and credentials."""
-
     url: str
     user: str
     password: str = field(repr=False)
 
     @property
     def auth(self) -> tuple[str, str]:
-        """Returns user and password for the driver."""
         return self.user, self.password
 
 
 @pytest.fixture(scope="session")
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
-    """Yields the server, which may contain data from the last test. It ends with this process, even after a crash."""
+    """Yields the server, which may contain data from the last test. The server ends with this process, even after a
+    crash."""
     folder = tmp_path_factory.mktemp("neo4j")
     command = [sys.executable, COMMAND, "run", "--folder", folder]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -15,8 +15,8 @@ T = TypeVar("T")
 
 
 def once_a_run(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], T]) -> T:
-    """Returns the result of `make` for a new folder. The first worker that asks calls `make`, and the others wait for
-    it and read its pickled result."""
+    """Returns the result of `make` for a new folder. The first worker calls `make`. All others wait for it and read its
+    pickled result."""
     own = factory.getbasetemp()
     run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     folder, result = run / name, run / f"{name}.pickle"

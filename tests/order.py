@@ -1,5 +1,5 @@
-"""Runs tests that took long in an earlier run first, longest first. The others stay in random order. Only short tests
-are then left at the end, so no worker waits long for another."""
+"""Runs tests that took long in an earlier run first, longest first. All other tests stay in random order. Only short
+tests are left at the end, so workers rarely wait for each other."""
 
 from collections import Counter
 from typing import Any
@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 LONG = 5.0
-"""Tests longer than this count as long (in seconds)."""
+"""A test is long if it takes more than this many seconds."""
 _KEY = "xkg/seconds_of_long_tests"
 
 
 class LongestFirst:
-    """A pytest plugin that stores its records in pytest's cache. The controlling process sends them to the workers,
-    whose orders must be the same."""
+    """A pytest plugin that stores its records in pytest's cache. The controlling process sends the records to the
+    workers, because all workers must use the same order."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._cache = getattr(config, "cache", None)

@@ -1,4 +1,4 @@
-"""Starts a real Ray cluster. Its nodes are processes of this machine, each with a separate cache folder and key."""
+"""Starts a real Ray cluster. The nodes are processes on this machine. Each node has its own cache folder and key."""
 
 import contextlib
 import os
@@ -16,8 +16,8 @@ _SECONDS = "600"
 
 
 def token_environment(folder: Path) -> dict[str, str]:
-    """Returns the variables that every node and client of a cluster needs. A process reads them only once, when it
-    imports ray."""
+    """Returns the variables that every node and client of a cluster needs. Ray reads these variables only once, when a
+    process imports it."""
     token = folder / "token"
     token.write_text(secrets.token_hex(32))
     token.chmod(0o600)
@@ -26,7 +26,7 @@ def token_environment(folder: Path) -> dict[str, str]:
 
 class Nodes:
     """Starts `count` nodes with one CPU and one slot each. The environment of node N contains
-    `XKG_LLM_KEY=key-of-node-N`. The tests' environment contains only the token (`environment`)."""
+    `XKG_LLM_KEY=key-of-node-N`. The tests' own `environment` contains only the token."""
 
     def __init__(self, folder: Path, count: int, environment: Mapping[str, str], slots: int = 1) -> None:
         self.environment = environment

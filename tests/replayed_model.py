@@ -1,7 +1,7 @@
 """Replaces a hosted model by replaying the recorded answers to a build's questions.
 
-A question is recognised by its kind and by the lines that it shares with a recorded question. A reworded prompt, or a
-slice that changed by a line, therefore still gets its answer. A question that resembles no recorded one gets no answer.
+A question is recognised by its kind and by the lines that it shares with a recorded question. A reworded prompt or a
+slightly changed slice therefore still gets its answer. A question that resembles no recorded one gets no answer.
 """
 
 import json

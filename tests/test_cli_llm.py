@@ -19,7 +19,7 @@ from xkg.llm.client import LanguageModel
 
 
 def unfolded(text: str) -> str:
-    """Joins the lines of a text, because output to a pipe has lines of 80 columns."""
+    """Joins wrapped lines, because output to a pipe is wrapped at 80 columns."""
     return " ".join(text.split())
 
 

@@ -101,7 +101,7 @@ def test_the_settings_of_another_user_are_refused(folder: Path, monkeypatch: pyt
     (folder / "xkg.yaml").write_text("kg: theirs\n")
     if os.geteuid() == 0:
         os.chown(folder / "xkg.yaml", 12345, 12345)
-    else:  # a user who may not change the owner becomes another user
+    else:  # without the right to change the owner, change the current user instead
         monkeypatch.setattr("xkg.config.os.geteuid", lambda: 12345)
     with pytest.raises(ConfigError, match="another user"):
         load()

@@ -23,7 +23,7 @@ RECORDING = ROOT / "tests" / "data" / "recordings" / "svgd.json"
 
 
 class Lent:
-    """Provides the packages of these tests as environments, so that nothing is downloaded."""
+    """Provides environments with the packages of the tests' own interpreter, so nothing is downloaded."""
 
     def make(self, *_: object) -> Environment:
         return Environment(site=Path(np.__file__).parents[1], hash="lent")

@@ -1,4 +1,5 @@
-"""Tests xkg without the packages of its extras, which are hidden from a separate process."""
+"""Tests xkg without the packages of its extras. The tests run in a separate process that cannot import these
+packages."""
 
 import json
 import os
@@ -42,8 +43,8 @@ def _hidden(*extras: str) -> str:
 
 
 def _xkg(folder: Path, hidden: str, *commands: tuple[str, ...]) -> list[tuple[int, str, str]]:
-    """Returns exit code, output and errors of each command. All commands run in one process that cannot import the
-    hidden packages."""
+    """Returns the exit code, the output and the errors of each command. All commands run in one process that cannot
+    import the hidden packages."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("XKG_", "OPENAI_"))}
     environment["XKG_ENVIRONMENT__FOLDER"] = str(folder / "environments")  # `doctor` adds up the files in this folder
     lines = json.dumps([[f"--kg={folder / 'graph'}", *words] for words in commands])

@@ -60,7 +60,7 @@ def test_the_content_is_on_disk_before_the_name_points_to_it(tmp_path: Path, mon
     monkeypatch.setattr("os.fsync", lambda fd: (steps.append("fsync"), fsync(fd))[1])
     monkeypatch.setattr("pathlib.Path.replace", lambda a, b: (steps.append("replace"), replace(a, b))[1])
     write_whole(tmp_path / "bundle.json", NEW)
-    assert steps == ["fsync", "replace", "fsync"]  # the last call makes the name durable
+    assert steps == ["fsync", "replace", "fsync"]  # the last call makes the new name durable
 
 
 def test_a_writer_that_is_killed_leaves_old_or_new_never_half(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ def test_every_dependency_is_under_a_licence_that_allows_ours() -> None:
 
 
 def _allowed(licence: str) -> bool:
-    """Returns whether all of a package's licences are allowed."""
     parts = re.split(r" AND |, ", licence)
     return all(ALLOWED.search(part) for part in parts)
 

@@ -41,7 +41,7 @@ def test_siblings_never_share_a_slug_and_the_first_keeps_its_own(names: list[str
     assert len(set(made)) == len(made) == len(names)
     if names:
         assert made[0] == slug(names[0])
-    # Later names do not rename earlier ones.
+    # A later name never changes the slug of an earlier one.
     assert unique_slugs(names[:-1]) == made[:-1]
 
 

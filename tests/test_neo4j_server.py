@@ -1,4 +1,4 @@
-"""Checks the server that runs the tests of the shared store."""
+"""Checks the Neo4j server on which the tests of the shared store run."""
 
 import json
 from collections.abc import Iterator

@@ -75,7 +75,8 @@ def test_threads_that_allocate_share_one_heap() -> None:
 
 @pytest.mark.parametrize("process", [-1, 0, 1])
 def test_no_signal_goes_to_every_process(process: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`killpg(1)` is `kill(-1)`. A server that ended a job with a wrong number would kill all processes of its user."""
+    """`killpg(1)` is `kill(-1)`. A server that signals the wrong process group could therefore kill all of its user's
+    processes."""
     sent: list[int] = []
     monkeypatch.setattr("os.killpg", lambda group, _: sent.append(group))
     operating_system.signal_group(process, operating_system.KILL)

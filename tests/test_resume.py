@@ -1,4 +1,5 @@
-"""Kills a build at any moment. It must resume, repeat only questions in progress, and end with the same result."""
+"""Kills a build at any moment. The build must resume, repeat only questions that were in progress, and end with the
+same result."""
 
 import json
 import os
@@ -40,7 +41,7 @@ class Builds:
         return self._driver.stdout.readline().strip()
 
     def bundle(self) -> PaperBundle:
-        """Returns the published bundle without times and measurements."""
+        """Returns the published bundle without values that differ from run to run."""
         settings = settings_for(self.kg, self.endpoint.url)
         with open_store(settings) as store, store.snapshot() as snapshot:
             return timeless(snapshot.bundle(ID))
@@ -104,7 +105,8 @@ def test_a_build_killed_at_its_events_repeats_no_question(tmp_path: Path, undist
         assert len(events) == 10 + len(questions)
         assert kills == len(events) // every
         assert build.bundle() == bundle
-        # While a technique reports its end, another may be asking. At all other events, no question is in progress.
+        # One technique may report its end while another is asking a question. At all other events, no question is in
+        # progress.
         beside_others = sum(event.startswith("progress") for event in events[every - 1 :: every])
         asked, cut_off = build.questions(), sum(count for _, count in build.rows("outcome = 'open'"))
         assert cut_off <= beside_others

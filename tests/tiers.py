@@ -1,11 +1,11 @@
 """Divides the tests into two tiers. `make test` uses `--sample` to test every behaviour once, and `make test-all` runs
 all tests.
 
-Tests whose fixtures need a real service are in the second tier. The marker `product(why, *parameters)` puts other tests
-there. Cases of a test that differ only in the named parameters (or in any, if none is named) form a set. One case of
-each set is also in the first tier. This is the case whose id has the smallest digest, so that each run selects the same
-case, and different sets select different values. `product(why, every=True)` leaves none in the first tier, and neither
-does the marker on a value of a parameter."""
+Tests whose fixtures need a real service are in the second tier. Tests with the marker `product(why, *parameters)` are
+also in the second tier. Cases of a test that differ only in the named parameters (or in any, if none is named) form a
+set. One case of each set is also in the first tier. The selected case is the one whose id has the smallest digest. Each
+run therefore selects the same case, and different sets select different values. With `product(why, every=True)`, no
+case is in the first tier. The same applies to a parameter value that is marked."""
 
 import hashlib
 from collections import defaultdict

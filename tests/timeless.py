@@ -1,4 +1,4 @@
-"""Removes values that differ from run to run from results."""
+"""Removes the values that differ between runs, so that results can be compared."""
 
 from xkg.model import Code, PaperBundle
 

@@ -3,8 +3,8 @@ standard library, so that the sandbox needs no packages.
 
 with ScriptedEndpoint(answers()) as endpoint: ... # what every build of this paper asks, answered
 
-Some of the first answers are wrong, so that a build uses every prompt. The test for the damping expects a wrong value
-(`repair`), and the test for the clipping notices too little (`strengthen`). The filter damps before it clips, which
+Some of the first answers are wrong, so that a build uses every prompt. One test, for the damping, expects a wrong value
+(`repair`). The test for the clipping misses too many changes (`strengthen`). The filter damps before it clips, which
 `fidelity` reports and `revise` fixes. One technique, the gap report, is only in the paper."""
 
 import re
@@ -139,19 +139,16 @@ _DOCUMENTATION = (
 
 @dataclass(frozen=True)
 class World:
-    """Contains the locations of paper and repository."""
-
     paper: Path
     repository: Path
 
     @property
     def arguments(self) -> tuple[str, str, str, str]:
-        """Returns the arguments of `xkg build` for paper and repository."""
+        """Returns the arguments of `xkg build` for the paper and its repository."""
         return ("--paper", str(self.paper), "--repo", str(self.repository))
 
 
 def written_to(folder: Path) -> World:
-    """Writes the paper and its repository into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     paper, repository = folder / "paper.md", folder / "counts"
     paper.write_text(_PAPER)
@@ -189,7 +186,7 @@ class Question:
 
     @property
     def section(self) -> str:
-        """Returns the text about the only technique."""
+        """Returns the part of the question about its technique. The question must be about one technique only."""
         return self.inputs[_LISTED[self.prompt][0]]
 
     @property
@@ -199,13 +196,13 @@ class Question:
         return [Question(self.prompt, {**self.inputs, listed: text}, self.complaint) for text in sections]
 
 
-# These prompts are about several techniques. Each entry names the input that lists them, and the answer's field with
-# one element for each.
+# These prompts are about several techniques. Each entry contains the input that lists the techniques, and the answer's
+# field with one element per technique.
 _LISTED = {"modularize": ("techniques", "modules"), "fidelity": ("modules", "verdicts")}
 
 
 def joined(asked: Question, of: Callable[[Question], Answer]) -> Answer:
-    """Combines the answers about single techniques into one answer. If any of them is not a mapping, it becomes the
+    """Combines the answers about single techniques into one answer. If an answer is not a mapping, it replaces the
     whole answer."""
     if asked.prompt not in _LISTED:
         return of(asked)
@@ -218,7 +215,6 @@ def joined(asked: Question, of: Callable[[Question], Answer]) -> Answer:
 
 
 def question(body: Mapping[str, Any]) -> Question:
-    """Returns the question in a request."""
     messages = body["messages"]
     fixed = f"{messages[0]['content']}\n{messages[1]['content']}"
     name = next(name for words, name in _endings().items() if words in fixed)
@@ -349,7 +345,6 @@ def places(asked: Question, where: Mapping[str, str] = PLACES) -> dict[str, Any]
 
 
 def written(implementation: str, test: str) -> dict[str, Any]:
-    """Returns an answer with this code and this test."""
     return {
         "declined": None,
         "statements": [],
@@ -364,12 +359,12 @@ def declined(reason: str) -> dict[str, Any]:
 
 
 def _numbers(definition: str) -> list[int]:
-    """Returns the numbers of a definition's statements, as in questions."""
+    """Returns the numbers of the definition's statements. Questions write these numbers as `[1]`."""
     return [int(n) for n in re.findall(r"^\[(\d+)\] ", definition, re.M)]
 
 
 def code(asked: Question) -> dict[str, Any]:
-    """Returns the first answer, parts of which are wrong."""
+    """Returns the first answer, which is partly wrong."""
     given = {
         "Median peak clipping": written(CLIP, _BLUNT),
         "Exponential damping": written(DAMP, DAMP_TEST.replace("7.75", "7.5")),
@@ -416,7 +411,7 @@ def _sharper(_: Question) -> dict[str, Any]:
 
 
 def verdict(*faults: tuple[str, str]) -> dict[str, Any]:
-    """Returns an answer with these faults of a module, each with a kind and a remark."""
+    """Returns an answer that lists these faults of a module. Each fault has a kind and a remark."""
     found = [{"kind": kind, "remark": remark} for kind, remark in faults]
     return {"compared": "the loops", "statements": [], "faults": found}
 

@@ -11,8 +11,6 @@ IMPLEMENTATION, TEST = "def half(x):\n    return x / 2\n", "assert half(4) == 2\
 
 
 class TestSigner:
-    """Signs with a key in memory."""
-
     __test__ = False
 
     def __init__(self, seed: int) -> None:
@@ -59,8 +57,8 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def statement() -> Callable[..., str]:
-    """Returns an envelope about `code()` by LAB, or about another signer, code or evidence. The envelope is always the
-    same, even though the clock moves on."""
+    """Returns an attestation of `code()` signed by LAB, unless another signer, code or evidence is given. Repeated
+    calls return the same attestation, even though the clock moves on."""
     made: dict[tuple[str, str], str] = {}
 
     def make(signer: TestSigner = LAB, of: Code | None = None, proof: Evidence | None = None) -> str:

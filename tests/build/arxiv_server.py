@@ -34,7 +34,7 @@ def feed(*entries: str, count: int | None = None, start: int = 0, size: int = 1)
 @dataclass
 class StandInPaper:
     """A paper with its newest version. `source` and `printed` are the bytes of its e-print and its PDF, or None. If
-    `listed` is False, only the indexes of papers list it, and arXiv does not."""
+    `listed` is False, arXiv does not list the paper, but indexes of papers do."""
 
     number: str
     title: str
@@ -101,7 +101,6 @@ class Arxiv:
         self.respond(handler, parts.path, {name: values[0] for name, values in parse_qs(parts.query).items()})
 
     def respond(self, handler: BaseHTTPRequestHandler, path: str, query: dict[str, str]) -> None:
-        """Answers a request that has no fault."""
         if path == "/api/query":
             if "id_list" in query:
                 found = [entry for each in query["id_list"].split(",") for entry in self._entries(each)]

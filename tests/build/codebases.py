@@ -20,7 +20,7 @@ def codebase_of(files: Mapping[str, str], identity: str = MADE, commit: str | No
 
 
 def run(source: str, **names: Any) -> dict[str, Any]:
-    """The names of a module after it ran."""
+    """Runs a module and returns its names."""
     namespace = {"__name__": "made", "__file__": "made.py", **names}
     exec(compile(source, "made.py", "exec", dont_inherit=True), namespace)
     return namespace

@@ -60,7 +60,7 @@ class StandInRepository:
 @dataclass
 class Scholarly(Arxiv):
     """Adds two more services to `Arxiv`. `limit` is the number of requests that GitHub still answers, or None for any
-    number. GitHub resets its limit `reset` seconds after each answer, by `clock`."""
+    number. According to `clock`, GitHub resets the limit `reset` seconds after each answer."""
 
     repositories: dict[str, StandInRepository] = field(default_factory=dict)
     not_modified: int = 0

@@ -36,8 +36,8 @@ DAY = "2024-03-25"
 
 
 class Fake:
-    """Replaces a runner and a maker of environments. Jobs end as their environment says, and the requests are
-    recorded."""
+    """Replaces the runner and the environment maker. The name of a job's environment decides how the job ends. Requests
+    are recorded."""
 
     name = "fake"
 

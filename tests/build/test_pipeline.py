@@ -26,7 +26,7 @@ STAGES = ["parse", "fetch", "symbols", "extract", "ground", "modularize", "envir
 
 
 class Lent:
-    """Provides the packages of these tests as environments, so that nothing is downloaded."""
+    """Provides environments with the packages of the tests' own interpreter, so nothing is downloaded."""
 
     def __init__(self, missing: Sequence[str] = (), *, incomplete: bool = False) -> None:
         self.missing = missing
@@ -72,7 +72,7 @@ def built_once(embedder: Embedder, parsers: Parsers, tmp_path_factory: pytest.Te
 
 @pytest.fixture
 def build(tmp_path: Path, embedder: Embedder, parsers: Parsers, contained: Runner) -> Build:
-    """Builds in a separate folder, the example by default."""
+    """Builds in a separate folder. By default, builds the example."""
 
     def run(
         paper: Path = PAPER,
@@ -157,7 +157,7 @@ def test_a_build_that_is_killed_goes_on_where_it_stopped(
         if isinstance(report, StageReport) and report.name == killed_after:
             raise Killed
 
-    # Another build has already made the earlier stages.
+    # An earlier build has already completed the earlier stages.
     shutil.copytree(built_once[0], tmp_path / "kg")
     for stage in STAGES[STAGES.index(killed_after) :]:
         for output in (tmp_path / "kg").glob(f"work/*/{stage}-*.json"):

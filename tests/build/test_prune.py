@@ -13,14 +13,14 @@ def technique(path: str) -> Technique:
 
 
 def code(path: str, level: Level, *, reason: str | None = None, missing: tuple[str, ...] = ()) -> Code:
-    """Returns a code node with a test, as a build with a model creates it."""
+    """Returns a code node with a test, like the nodes that a build with a model creates."""
     evidence = Evidence(level=level, runner="bubblewrap", reason=reason, missing=missing)
     node = Code(id=f"p#{path}@1", technique=f"p#{path}", implementation="", level=level, evidence=(evidence,))
     return node.model_copy(update={"test": "assert f()"})
 
 
 def cut_out(path: str, level: Level, reason: str | None = None) -> Code:
-    """Returns a code node without a test, as static analysis cuts it out of the repository."""
+    """Returns a code node without a test, like the nodes that static analysis creates."""
     return code(path, level, reason=reason).model_copy(update={"test": ""})
 
 

@@ -102,7 +102,7 @@ einops=0.3.0=pypi_0
         (
             {"requirements.txt": CONDA_LIST},
             ["numpy==1.26.4.*", "openssl==1.1.1w.*", "einops==0.3.0"],
-            ["einops==0.3.0"],  # the other lines of an export are dependencies and system libraries
+            ["einops==0.3.0"],  # the other lines of the export are dependencies and system libraries
         ),
         (
             {

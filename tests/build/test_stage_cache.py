@@ -17,8 +17,6 @@ class Words(BaseModel):
 
 
 class Counter:
-    """A stage that counts how often it ran."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.runs = 0
@@ -125,7 +123,8 @@ def test_a_full_disk_is_one_line_and_leaves_no_partial_output(split: Counter, mo
 
 def test_the_version_of_the_pipeline_covers_all_that_decides_an_output() -> None:
     """Covers every module that `build` imports, directly or indirectly. Modules whose changes cannot affect a stage's
-    output are excluded. Settings are inputs of a stage, and prompts have a separate identity."""
+    output are excluded. Settings are excluded because they are inputs of a stage, and prompts because they have
+    versions of their own."""
     graph = grimp.build_graph("xkg", cache_dir=None)
     used = graph.find_upstream_modules("xkg.build", as_package=True) - {"xkg"}
     deciding = {f"xkg.{place.removesuffix('.py')}" for place in DECIDING}

@@ -10,7 +10,7 @@ from xkg.build.stored_proofs import PROVING
 
 def test_the_version_of_proofs_covers_all_that_determines_one() -> None:
     """Covers every module that proofs and runners import, directly or indirectly. Modules whose changes cannot affect a
-    proof are excluded. Settings enter through limits, environments and runners."""
+    proof are excluded. Settings are excluded because they reach a proof through its limits, environment and runner."""
     graph = grimp.build_graph("xkg", cache_dir=None)
     used = graph.find_upstream_modules("xkg.sandbox.evidence", as_package=True)
     used |= graph.find_upstream_modules("xkg.sandbox.select") | {"xkg.sandbox.select"}

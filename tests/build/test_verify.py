@@ -27,7 +27,7 @@ def bundle(paper: str, *sources: str, test: str = "print(1)\n") -> PaperBundle:
 
 
 class Scripted:
-    """Runs nothing. Each implementation says how its run ends."""
+    """Runs nothing. The implementation's text says how its run ends."""
 
     name = "scripted"
 

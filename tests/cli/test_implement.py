@@ -1,4 +1,4 @@
-"""Tests `xkg implement` on a real repository, with a model whose answers are written here."""
+"""Tests `xkg implement` on a real repository with a scripted model."""
 
 import json
 from pathlib import Path

@@ -26,7 +26,7 @@ class Outcome(NamedTuple):
 
     @property
     def line(self) -> str:
-        """Returns the error message. Checks that it is one line without a traceback."""
+        """Returns the error message. Checks that the message is a single line without a traceback."""
         lines = [line for line in self.err.splitlines() if line.startswith("xkg: ")]
         assert len(lines) == 1, self.err
         assert "Traceback" not in self.err

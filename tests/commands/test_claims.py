@@ -140,7 +140,7 @@ def build_both_forms_at_once(settings: Settings, folder: Path, last: str) -> Non
 
     def publish(paper: Unpublished) -> BuildResult:
         if waiting:
-            build(settings, waiting.pop(), None)  # another process claims and publishes the paper meanwhile
+            build(settings, waiting.pop(), None)  # meanwhile, another process claims and publishes it
         return OwnGraph(settings).publish(paper)
 
     with Builder(settings, clock=CLOCK) as builder:

@@ -40,7 +40,7 @@ RECORD = RepositoryRecord(
 
 @pytest.fixture
 def commands_in_world(world: Scholarly, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes commands use the turned clock and the imitated services."""
+    """Connects the commands to the imitated services, and replaces the clock."""
     monkeypatch.setenv("XKG_ARXIV__URL", world.url)
     monkeypatch.setenv("XKG_CURATION__OPENALEX", world.openalex)
     monkeypatch.setenv("XKG_CURATION__GITHUB", world.github)
@@ -263,11 +263,11 @@ FINDS = [
     {"title": "Quite Another Title", "arxiv_id": "2305.00009"},  # the id belongs to another work
     {"title": "Wave Transport Kept Out", "arxiv_id": "2407.00007", "repository": "https://github.com/qquay/kept"},
 ]
-"""An agent's findings on the web. One is right, and the checks must reject the other four."""
+"""An agent's findings on the web. Only the first finding is right. The checks must reject the rest."""
 
 
 def agent(instructions: str, prompt: str) -> dict[str, Any]:
-    """Answers the questions of a curation of `world`."""
+    """Returns an agent's answer to each question that a curation of `world` asks."""
     if "You name the techniques" in instructions:
         return {"techniques": [{"name": "Wave transport", "definition": "Moves particles.", "why": "The method."}]}
     if "Search the web" in instructions:
@@ -280,7 +280,7 @@ def agent(instructions: str, prompt: str) -> dict[str, Any]:
 
 
 def with_the_uncited(world: Scholarly, folder: Path) -> Path:
-    """Adds the works in `FINDS` that exist. Returns the path of a blacklist that names one of them."""
+    """Adds the works from `FINDS` that are not invented. Returns the path of a blacklist that names one of them."""
     world.add(UNCITED, StandInPaper("2407.00007", "Wave Transport Kept Out", "", ("Quin Quay",), "2024-07-01"))
     heading = "# Harbour Flows in Closed Form\nOfficial code for our paper."
     world.host(StandInRepository("qquay/flows", heading, created="2024-06-02"))

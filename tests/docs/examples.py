@@ -30,7 +30,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Call:
-    """A program with its arguments, and the variables read by xkg that the page has set."""
+    """A program and its arguments, together with the variables for xkg that the page has set so far."""
 
     program: str
     arguments: Sequence[str]

@@ -1,4 +1,4 @@
-"""Checks the page about `xkg implement`, with a model whose answers are written here."""
+"""Tests the examples on the page about `xkg implement` with a scripted model."""
 
 import re
 from pathlib import Path

@@ -1,8 +1,9 @@
 """Runs every example in the README and docs/ as a reader would, page by page, in a folder with the graph from `make
 demo`.
 
-Some addresses are outside this machine. They are replaced with a git repository, an arXiv server, a language model and
-a Neo4j on this machine. Commands that install or make something are only looked up."""
+Some addresses are outside this machine. The test replaces these addresses with a git repository, an arXiv server, a
+language model and a Neo4j on this machine. Commands that install or build something do not run; the test checks only
+that they exist."""
 
 import importlib.util
 import io
@@ -159,7 +160,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedEndpoint]:
 
 @pytest.fixture(autouse=True)
 def served(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replaces servers over HTTP, which would keep running. Tests in tests/serve/http start real ones."""
+    """Replaces the HTTP server, which would never return. Tests in tests/serve/http start real ones."""
     monkeypatch.setattr("xkg.serve.http.run.serve_http", lambda *_, **__: None)
 
 
@@ -218,8 +219,8 @@ def _try(name: str, here: Path, stand_in: Callable[[str], str], monkeypatch: pyt
 
 
 def _missing(source: str) -> list[str]:
-    """Returns the packages of a program that are not installed here. Such a program was tried by hand, and the page
-    says with which versions."""
+    """Returns the packages of a program that are not installed here. The page says which versions were used to try such
+    a program by hand."""
     imported = re.findall(r"^(?:from|import) (\w+)", source, re.M)
     return [name for name in imported if importlib.util.find_spec(name) is None]
 
@@ -261,8 +262,7 @@ _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
 
 
 def _installs(program: str, arguments: list[str]) -> str:
-    """Checks that the installed package is this project with existing extras, or a package that `make` also
-    installs."""
+    """Checks that uv knows these options, and that the project has the extras."""
     if program == "uv":
         uv = Path(sys.executable).with_name("uv")
         known = subprocess.run([uv, *_words(arguments), "--help"], capture_output=True, text=True)

@@ -43,7 +43,7 @@ VARIABLES = {"XKG_" + name.upper().replace(".", "__") for name in SETTINGS}
 TREE = ("xkg/", "docs/", "evaluation/", "tests/", "scripts/", "cypher/", "examples/", "plugin/", ".github/")
 BRANCH = "xkg/RUN"
 OF_OTHERS = {"--isolation", "--model-cost-config", "get_tools", "llm.top_files", "load_mcp_tools", "raw_output"}
-"""Options of podman and Inspect, names of LangChain and LlamaIndex, and a setting of a published system."""
+"""Lists options of podman and Inspect, names from LangChain and LlamaIndex, and a setting of a published system."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What models make of texts, whatever the model is."""
+"""Tests the functions that every embedding model shares."""
 
 from collections.abc import Sequence
 

@@ -86,7 +86,7 @@ def test_any_calls_give_the_right_vectors(tmp_path_factory: pytest.TempPathFacto
 
 
 class Wordy(Counting):
-    """Also reads words. The code of a word depends on its first letter."""
+    """Also reads words. A word's code depends only on its first letter."""
 
     def encode(self, texts: Sequence[str]) -> list[EncodedText]:
         codes = [np.array([[ord(text[0]) % 256]], np.uint8) for text in texts]

@@ -101,7 +101,7 @@ def write_model(folder: Path, weights: Weights, config: dict[str, Any] = CONFIG)
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    tokenizer.enable_padding(length=128)  # the real model's file asks for padding, which must not count
+    tokenizer.enable_padding(length=128)  # the real model's file also enables padding, which must not affect the result
     tokenizer.save(str(folder / "tokenizer.json"))
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 16}')
@@ -257,7 +257,7 @@ def test_a_passage_is_what_its_segments_are_together(real: OnnxEmbedder) -> None
     whole, first, second, third = real.encode([Passage("clip and add noise", segments), *segments])
     assert whole.words == ("clip", "the", "gradient", "of", "each", "example", "add", "noise", "to", "an")
     assert np.linalg.norm(whole.vector) == pytest.approx(1.0)
-    # The third text has most of the tokens.
+    # the third text has the most tokens
     assert whole.vector @ third.vector > max(whole.vector @ first.vector, whole.vector @ second.vector)
     only = first.words.index("clip")
     assert np.bitwise_count(whole.codes[0] ^ first.codes[only]).sum() <= 2  # a number near 0 may have either sign

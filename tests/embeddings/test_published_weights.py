@@ -19,7 +19,7 @@ from xkg.errors import EmbeddingError
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Creates the folder of a hub that has the model, which this machine lacks."""
+    """Creates a hub that serves the model. Hides the copy of the model that is installed on this machine."""
     published = installed()
     assert published is not None
     served = tmp_path / "hub" / "sentence-transformers" / MINILM / "resolve" / published_weights._REVISION

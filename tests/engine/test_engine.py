@@ -54,15 +54,13 @@ class Halves:
 
 @dataclass(frozen=True)
 class Variables(Halves):
-    """Returns variables of the environment."""
-
     @contextmanager
     def open(self, _site: Site) -> Iterator[Callable[[str], str | None]]:  # type: ignore[override]
         yield os.environ.get
 
 
 def test_a_process_has_the_environment_of_its_own_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process is a fork of a process that an earlier worker may have started."""
+    """Workers are forked from a shared process, which may have started with a different environment."""
     found = []
     for value in ("here", "there"):
         monkeypatch.setenv("XKG_TEST_PLACE", value)

@@ -59,7 +59,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory, token: dict[str, str]) -> Ite
 
 
 def worlds(folder: Path) -> PaperList:
-    """Creates six papers about one method, each on counts for another river, and one paper that is missing."""
+    """Creates six papers about one method, each with counts from a different river. The list also names a missing
+    paper."""
     lines = []
     for river in RIVERS:
         world = tiny_world.written_to(folder / river)

@@ -13,7 +13,6 @@ TENT = {"paper_title": "Tent", "paper_abstract": "This is a study of shifts.", "
 
 
 def files(folder: Path, *papers: dict[str, Any]) -> Path:
-    """Writes a folder of graph files."""
     folder.mkdir(exist_ok=True)
     for number, paper in enumerate(papers or (TENT,)):
         (folder / f"{number}.json").write_text(json.dumps(paper))
@@ -21,6 +20,5 @@ def files(folder: Path, *papers: dict[str, Any]) -> Path:
 
 
 def stored(folder: Path, *papers: dict[str, Any]) -> Path:
-    """Returns the folder of a stored graph."""
     import_graphs(load(kg=folder / "kg"), files(folder / "files", *papers))
     return folder / "kg"

@@ -10,17 +10,15 @@ NAME = "mockllm/model"
 
 
 def scripted(*answers: str | ModelOutput) -> Model:
-    """Returns the answers one after another."""
     return get_model(NAME, custom_outputs=[_output(answer) for answer in answers], memoize=False)
 
 
 def answering(answer: Callable[[Sequence[Any]], str | ModelOutput]) -> Model:
-    """Returns the result of `answer` for the messages, regardless of the order of the questions."""
+    """Returns a model that calls `answer` with the messages of each question, in any order."""
     return get_model(NAME, custom_outputs=lambda messages, *_: _output(answer(messages)), memoize=False)
 
 
 def calling(tool: str, **arguments: Any) -> ModelOutput:
-    """Returns an answer that calls a tool."""
     return ModelOutput.for_tool_call(NAME, tool, arguments)
 
 

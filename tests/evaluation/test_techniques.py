@@ -1,4 +1,4 @@
-"""Tests the matching of extracted techniques with those that a reader found."""
+"""Tests the matching of extracted techniques with techniques that a human reader found."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Lists the parsers to fuzz, by name, with seeds. These are all parsers in `tests/growth`, and those of bytes."""
+"""Lists the parsers to fuzz, by name, with seeds. These are all the parsers in `tests/growth`, plus the parsers that
+read bytes."""
 
 import contextlib
 import gzip

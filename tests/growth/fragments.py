@@ -1,5 +1,5 @@
-"""Lists pieces of each format's syntax to be repeated. Some open and never close, some close without opening, and
-others are small constructs or bare marks."""
+"""Lists the pieces of each format's syntax that the growth tests repeat. Some pieces open and never close, some close
+without opening, and others are small constructs or single marks."""
 
 from collections.abc import Iterable
 

@@ -1,7 +1,7 @@
 """Measures how a subject's running time grows with the length of its text, in a separate process that can be killed.
 
 A subject grows too fast if four times the length takes more than six times the processor time. Times below the floor
-are noise. Times above it are measured again before they count."""
+are noise. Longer times are measured again before they count."""
 
 import json
 import os
@@ -17,8 +17,8 @@ from tests.growth.pumping import Pump
 
 FLOOR = 0.02
 FACTOR, MOST = 4, 6.0
-_SECONDS, _SECONDS_PATTERN = 60, 3  # seconds of processor time per pump, since a text of one length takes milliseconds
-_MEMORY = 2 << 30  # the memory limit of the worker that parses
+_SECONDS, _SECONDS_PATTERN = 60, 3  # processor time per pump, in seconds; one text takes only milliseconds
+_MEMORY = 2 << 30  # the memory limit of a parser process
 _BATCH = 100
 Action = Callable[[str], object]
 Clock = Callable[[], float]
@@ -26,8 +26,8 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True)
 class Finding:
-    """The subject took `seconds` for `length` characters, `ratio` times as long as for a quarter of the length. Values
-    are None if it never ended."""
+    """The subject took `seconds` for `length` characters, which is `ratio` times as long as for a quarter of the
+    characters. If the subject never finished, `ratio` is None and the others are 0."""
 
     pump: Pump
     length: int
@@ -50,9 +50,9 @@ def growths(
     enough: int = sys.maxsize,
 ) -> list[Finding]:
     """Returns the first `enough` of the `pumps` for which the subject grows too fast. `subject` is JSON for a pattern,
-    or a name in `parsers`. If `confirm` is given, growth is measured again at that many characters, because short texts
-    may cross a threshold. Skips texts for which the grammar alone takes more memory than a worker has, because such a
-    worker would skip the file."""
+    or a name in `parsers`. Short texts may cross a threshold by chance. If `confirm` is given, their growth is
+    therefore measured again at that many characters. Skips texts for which the grammar alone takes more memory than a
+    worker has, because such a worker would skip the file."""
     found: list[Finding] = []
     at = 0
     while at < len(pumps) and len(found) < enough:

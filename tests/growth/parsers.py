@@ -1,4 +1,4 @@
-"""Maps names to all parsers of untrusted text, as functions of a text. Documented errors are ignored."""
+"""Maps the name of each parser of untrusted text to a function that parses a text. Documented errors are ignored."""
 
 import hashlib
 import json
@@ -238,7 +238,7 @@ class _ReadError(Exception):
 
 
 def grammars_alone() -> None:
-    """Makes each action on code in this process end as soon as the grammar has read the code."""
+    """Makes parsers in this process stop as soon as the grammar has read the code."""
 
     def read(language: Language, source: bytes) -> Node | None:
         syntax_root(language, source)

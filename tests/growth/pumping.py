@@ -1,4 +1,4 @@
-"""Derives from a pattern the texts for which it could take more than linear time. Each text repeats an example of one
+"""Derives texts from a pattern for which matching might take more than linear time. Each text repeats an example of one
 of the pattern's repeats, or the beginning of a match, and ends with text that cannot match."""
 
 import re
@@ -55,8 +55,8 @@ def pumps_of(pattern: re.Pattern[str] | re.Pattern[bytes]) -> list[Pump]:
 
 
 def _repeats(tree: Sequence[Any], before: str) -> Iterator[tuple[str, Sequence[Any], str]]:
-    """Yields an example of the text before each repeat without a small bound, the repeat's body, and an example of the
-    text after it."""
+    """Yields each repeat that has no small bound: a sample of the text before it, its body, and a sample of the text
+    after it."""
     for at, (op, value) in enumerate(tree):
         here = before + next(_samples(tree[:at], 1), "")
         behind = next(_samples(tree[at + 1 :], 1), "")

@@ -10,9 +10,8 @@ from tests.growth.pumping import Pump, pumps_of
 from tests.growth.written import Written, written_patterns
 
 SHARES = 16
-LENGTHS = (1_600, 6_400, 25_600)  # the last length reveals patterns that take a nanosecond per pair of characters
-# Maps the beginnings of patterns to the most characters that they are given. `True` means that spaces are never
-# repeated.
+LENGTHS = (1_600, 6_400, 25_600)  # at the last length, even a nanosecond per pair of characters is noticeable
+# Maps the beginning of a pattern to the maximum length of its texts. `True` means that the texts never repeat spaces.
 GIVEN: dict[str, tuple[int, bool]] = {
     r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])": (200, False),  # used for the text before a run-in heading
     r"[ \t]*\n[ \t]*\n|\s*\\(?:begin|item": (200, False),  # used for the text after a run-in heading
@@ -30,7 +29,7 @@ GIVEN: dict[str, tuple[int, bool]] = {
 }
 # These modules read only xkg's own files, or the user's.
 OWN = ("xkg.llm.prompt:", "xkg.store.neo4j.db.migrations:", "xkg.store.neo4j.db.connection:")
-# These patterns are used under another name. xkg only calls `match` on them, once per formula.
+# These patterns are imported under another name. xkg calls only `match` on them, once per formula.
 MATCHED = (r"((?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+)\$", r"((?:[^$\\]|\\.){0,20000}+)\$\$")
 
 

@@ -41,7 +41,7 @@ def modules() -> list[tuple[ModuleType, ast.Module]]:
 
 
 def written_patterns() -> tuple[list[Written], list[str]]:
-    """Returns the patterns, and the places of those that are assembled at run time."""
+    """Returns the patterns, and the locations of patterns that are assembled at run time."""
     found: dict[tuple[Any, int], Written] = {}
     late: list[str] = []
     called: dict[tuple[str, str], set[str]] = {}

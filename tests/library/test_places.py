@@ -24,8 +24,8 @@ PACKAGE = Package(name=hashlib.sha256(DATA).hexdigest(), size=len(DATA))
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves `files` by path. An answer breaks off after `cut` bytes. `ranges` says whether the server supports Range,
-    and `statuses` are sent before any file."""
+    """Serves `files` by path. An answer breaks off after `cut` bytes. `ranges` says whether the server supports Range.
+    The server sends the `statuses` before it sends any file."""
 
     daemon_threads = True
 

@@ -36,8 +36,6 @@ class Place(AnswerType):
 
 
 class Desk:
-    """Creates an endpoint and a client."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.endpoint = ScriptedEndpoint()
@@ -339,7 +337,8 @@ def test_a_budget_of_the_whole_graph_holds_for_all_papers_together(desk: Desk) -
 
 
 def test_calls_under_way_count_with_what_they_may_cost(desk: Desk) -> None:
-    """Only as many parallel calls start as the budget allows. The others start later if the budget allows it."""
+    """Only as many parallel calls start as the budget allows. The remaining calls start later if the budget still
+    allows them."""
     cheap = Said(json.dumps(GOOD), input_tokens=10, output_tokens=10)
     desk.endpoint = ScriptedEndpoint(lambda _: cheap)
     most = 0

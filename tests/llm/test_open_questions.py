@@ -1,4 +1,5 @@
-"""Tests questions that wait for a job's caller. They are posted, taken, answered once, and found again after a kill."""
+"""Tests questions that wait for a job's caller. A question is posted, taken and answered once, and it survives a
+kill."""
 
 from pathlib import Path
 

@@ -81,7 +81,7 @@ def test_any_text_fits_into_an_answer_and_words_may_surround_it(around: str, nam
 
 @given(st.data())
 def test_no_beginning_of_an_answer_is_taken_for_an_answer(data: st.DataObject) -> None:
-    """A truncated tree contains complete trees, but none of them is the answer."""
+    """A truncated answer may contain complete nested objects, but none of them is the answer."""
     text = json.dumps(TREE, indent=data.draw(st.sampled_from([None, 1])))
     end = data.draw(st.integers(0, len(text) - 1))
     with pytest.raises(UnusableError) as caught:

@@ -115,7 +115,7 @@ def test_no_data_changes_the_structure_of_a_prompt(name: str, files: str) -> Non
 
 
 def test_data_that_knows_its_mark_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An attacker can find eight digits by trial. Here, the data contains the digest's first value."""
+    """An attacker can find eight digits by trial. In this test, the data contains the first digest that was tried."""
 
     class Digest:
         tries = 0

@@ -24,7 +24,6 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def replies(script: Callable[[dict[str, Any]], Answer], **settings: Any) -> tuple[list[Reply], ScriptedEndpoint]:
-    """Returns the replies to two questions."""
     with ScriptedEndpoint(script) as endpoint:
         shape: dict[str, Any] = {"seconds": 20, "patience": 0.1, **settings}
         reached = ChatCompletions(access(LlmSettings(base_url=endpoint.url)), **shape)

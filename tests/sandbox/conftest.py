@@ -43,8 +43,8 @@ except SandboxUnavailableError as error:
 
 
 def as_ordinary_user(site: Path | None = None) -> tuple[str, ...]:
-    """Returns a command that drops root's privileges, or nothing if the tests do not run as root. The command keeps the
-    right to enter root's home if the interpreter or the packages are there."""
+    """Returns a command that drops root's privileges, or nothing if the tests do not run as root. The command may still
+    enter root's home if the interpreter or the packages are there."""
     if os.geteuid() != 0:
         return ()
     closed = interpreter_is_closed() or _is_closed(_ROOT) or (site is not None and _is_closed(site))
@@ -60,7 +60,7 @@ def _is_closed(place: Path) -> bool:
 
 
 class LandlockOfOrdinaryUser:
-    """Runs `LandlockRunner` in a process that is not root's, with this kernel's ABI or an older one."""
+    """Runs `LandlockRunner` in an ordinary user's process, with this kernel's ABI or an older one."""
 
     name = "landlock"
     weaker = ()
@@ -84,8 +84,8 @@ class LandlockOfOrdinaryUser:
 
 
 class Forked:
-    """Forks each job from a warm process, as its second job. The job must leave nothing behind, and a third job must be
-    able to follow."""
+    """Runs each job as the second job of a warm process, which forks it. The job must leave nothing behind, and a third
+    job must be able to follow."""
 
     name = "bubblewrap"
     weaker = ()
@@ -138,7 +138,8 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
 
 @pytest.fixture(scope="session")
 def contained() -> Iterator[Runner]:
-    """Provides the sandbox of builds, which forks jobs from one process, for tests of other things than the runner."""
+    """Provides the sandbox that builds use, which forks jobs from a single process. Tests of the runner itself use
+    other fixtures."""
     with WarmRunner(BubblewrapRunner(), lambda _: ()) as runner:
         yield runner
 
@@ -159,7 +160,7 @@ def runner(request: pytest.FixtureRequest) -> Runner:
 
 @pytest.fixture
 def attack(runner: Runner) -> Attack:
-    """Runs hostile source in the sandbox, with small limits that keywords change."""
+    """Runs hostile source in the sandbox. The limits are small, and keyword arguments change them."""
     return attack_on(runner)
 
 

@@ -1,4 +1,4 @@
-"""Tries to forge levels with tests and implementations, on each runner."""
+"""Tests whether a test or an implementation can forge a level, on each runner."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -47,7 +47,7 @@ assert smoothed([4.0, 8.0]) == [4.0, 6.0]
 assert scaled([1.0, 3.0]) == [0.25, 0.75]
 assert scaled([0, 0]) == [0, 0]
 """
-# This test runs all lines, so that mutants of all lines are tried, but it would notice none.
+# This test executes every line, so all lines are mutated, but it detects no mutant.
 RUNS = "smoothed([1, 2]); scaled([1, 2])\n"
 
 
@@ -55,8 +55,8 @@ RUNNERS = ("bubblewrap", "landlock", "warm")
 
 
 def in_turn(name: str, acts: Iterable[str]) -> pytest.MarkDecorator:
-    """Tries each act on one runner, because a level depends only on the harness. Other tests cover the isolation by
-    each runner."""
+    """Tries each act on only one runner, because the level depends on the harness and not on the runner. Other tests
+    cover the isolation by each runner."""
     return pytest.mark.parametrize(("runner", name), list(zip(cycle(RUNNERS), acts)), indirect=["runner"])
 
 
@@ -336,7 +336,7 @@ def test_every_mutant_looks_like_the_original(runner: Runner, what: str) -> None
 
 
 class Counting:
-    """Tells the test the number of its run, as a clock or a process id could."""
+    """Reveals to the test how often it has run, as a clock or a process id could."""
 
     weaker = ()
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.product("each runner × each hostile act", "runner", "e
 
 
 def processes_with(mark: str) -> list[str]:
-    """Returns the command lines on this machine that contain `mark`."""
+    """Returns the command lines of this machine's processes that contain `mark`."""
     found = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
@@ -131,7 +131,7 @@ def test_a_thread_bomb(attack: Attack) -> None:
         processes=20,
     )
     assert outcome.ok
-    # An ordinary user's Landlock has neither a separate uid for counting nor a namespace.
+    # For ordinary users, Landlock has neither a separate uid that could be counted nor a namespace.
     assert int(outcome.output) <= (20 if outcome.runner != "landlock" or os.geteuid() == 0 else 80)
 
 

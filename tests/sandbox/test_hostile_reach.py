@@ -324,8 +324,8 @@ def test_calls_that_reach_the_kernel_or_other_processes(every_way: Attack) -> No
     assert outcome.ok, outcome.output
     assert len(lines) == 36
     for name, result, number in lines:
-        # The error is EPERM, or ENOSYS if callers have a fallback. In a user namespace that does not map 0, setuid(0)
-        # fails with EINVAL.
+        # The error is EPERM, or ENOSYS for system calls that callers can do without. In a user namespace that does not
+        # map 0, setuid(0) fails with EINVAL.
         assert (result, number) in {("-1", "1"), ("-1", "38")} or (name, number) == ("setuid", "22"), name
 
 

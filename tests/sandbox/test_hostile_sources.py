@@ -38,7 +38,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 
 
 def made(index: Index, folder: Path, attack: str, **more: str) -> Environment:
-    """Returns the environment for `import alpha`. The index contains alpha only as source."""
+    """Returns the environment for `import alpha`. The index offers alpha only as a source distribution."""
     index.add_source("alpha", "1.0", {"pyproject.toml": PROJECT, "backend.py": BACKEND, "attack.py": attack, **more})
     folder.chmod(0o755)
     return UvEnvironments(EnvironmentSettings(folder=folder / "e", max_mb=20), BubblewrapRunner()).make(["alpha"])

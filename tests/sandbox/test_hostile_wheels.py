@@ -1,5 +1,5 @@
-"""Installs hostile wheels that try to write outside their own folder. The wheels are real and come from an index on
-loopback, and so are uv and the sandbox."""
+"""Installs hostile wheels that try to write outside their own folder. The wheels, uv and the sandbox are real. The
+wheels come from an index on loopback."""
 
 import io
 import json
@@ -48,7 +48,7 @@ def made(index: Index, folder: Path, content: bytes, *names: str) -> Environment
 def packed(
     *more: tuple[str | zipfile.ZipInfo, str | bytes], metadata: str = "", compression: int = zipfile.ZIP_DEFLATED
 ) -> bytes:
-    """Creates a wheel of `alpha` with additional members, under any name and mode."""
+    """Creates a wheel of `alpha` with additional members. The members can have any names and modes."""
     buffer = io.BytesIO(wheel("alpha", "1.0", {"alpha.py": "value = 1\n"}))
     if metadata:
         buffer = io.BytesIO(without(buffer.getvalue(), f"{INFO}/METADATA"))

@@ -1,4 +1,4 @@
-"""Runs callers' scripts in the sandbox, and tests their input, their results and that they leave nothing behind."""
+"""Tests callers' scripts in the sandbox: their input, their results, and that they leave nothing behind."""
 
 import json
 import sysconfig
@@ -95,7 +95,8 @@ open("a\\n\\x1b[31mname", "w").write("named")
     assert (why["pipe"], why["link"]) == ("it is not a regular file", "it is a link, or cannot be read")
 
 
-# Scripts for run_code must not reach these. The tests in test_hostile_reach try the isolation on every runner.
+# A script that a client runs must not reach anything listed here. The tests in test_hostile_reach check the isolation
+# of every runner.
 REACH = """
 import json, os, socket, pathlib
 done = {"variables": sorted(os.environ), "opened": []}

@@ -117,7 +117,6 @@ def bundles() -> list[PaperBundle]:
 
 
 def published(folder: Path, embedder: OnnxEmbedder, *papers: PaperBundle) -> Path:
-    """Creates a graph of these papers."""
     with closing(EmbeddedStore(folder / "kg", lambda: embedder)) as store:
         store.publish(papers)
     return folder / "kg"

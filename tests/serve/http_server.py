@@ -25,7 +25,7 @@ from xkg.serve.http.limits import Rates
 from xkg.serve.http.run import uvicorn_config
 
 SECONDS = 90
-"""On a busy machine, a worker takes long to import its modules, and connections wait for it."""
+"""On a busy machine, workers import their modules slowly, and connections wait for them."""
 
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
@@ -74,7 +74,8 @@ PING = rpc("ping")
 
 
 def without_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stops the clock of the rate limits of servers that start now, so that a slow machine does not refill them."""
+    """Servers that start now use a stopped clock for their rate limits, so the limits never refill on a slow
+    machine."""
     monkeypatch.setattr(Rates.__init__, "__defaults__", (lambda: 0.0,))
 
 

@@ -1,5 +1,5 @@
-"""Sends abusive requests through a real client. Each must get an answer or a one-line error, and the server must
-continue."""
+"""Sends abusive requests through a real client. Each request must get an answer or a one-line error, and the server
+must continue to work."""
 
 import json
 import threading

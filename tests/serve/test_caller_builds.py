@@ -29,7 +29,7 @@ BLOCK = re.compile(r"<<<(\w+) ([0-9a-f]{8})>>>\n(.*?)\n<<<end \1 \2>>>", re.S)
 
 
 class Agent:
-    """Answers questions like the tests' endpoint, using only the data it was shown."""
+    """Answers questions as the tests' endpoint does, but uses only the data in the question."""
 
     def __init__(self) -> None:
         self._answers = answers(modularize=sound)

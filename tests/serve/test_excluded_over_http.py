@@ -10,7 +10,7 @@ PAPER = "arxiv:2001.00001"
 TECHNIQUE = f"{PAPER}#keeping/smoke"
 CODE = "MATCH (c:Code) RETURN c.id, c.implementation"
 WORDS = ("Calm Hives", "Hive Smoking", "Bee Keeping", "calm the bees", "Smoke and bees", "return 'calm'")
-"""These words are from the excluded paper, but not from its ids."""
+"""These words occur in the excluded paper but not in its ids."""
 
 
 MESSAGES = [

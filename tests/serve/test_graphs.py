@@ -1,4 +1,4 @@
-"""Tests several graphs behind one server. Tools, resources, tokens and pages select a graph."""
+"""Tests several graphs behind one server. Tests that tools, resources, tokens and pages select the right graph."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -170,7 +170,7 @@ def test_a_folder_that_is_being_parsed_holds_up_no_end(graph: Path, tmp_path: Pa
 
 
 def parsing(server: int) -> bool:
-    """Returns whether a process below this one parses a folder. Only the process from which calls are forked has such a
+    """Returns whether a descendant of the server is parsing a folder. Only the process that forks calls has such a
     child."""
     found = []
     for process in descendants(server):

@@ -1,4 +1,4 @@
-"""Tests a paper that addresses the agent. All of its text must arrive as visible data."""
+"""Tests a paper whose text gives instructions to the agent. All of its text must arrive as visible data."""
 
 import json
 import re
@@ -144,7 +144,7 @@ async def test_what_a_paper_says_stands_between_marks(server: MCPServer, tool: s
     assert closed
     assert "EVIL" not in after
     assert opened[1] not in inside
-    # No line of the paper can pass for one of ours, because it follows a mark or is inside a fence.
+    # A line of the paper cannot look like a line of the server, because it follows a mark or is inside a fence.
     outside_fences = re.sub(r"^(`{3,})\w*\n.*?^\1$", "", inside, flags=re.M | re.S)
     assert not re.search(r"^(EVIL|<<<|```|Searched|proven: faithful)", outside_fences, flags=re.M)
     answer = result.structured_content

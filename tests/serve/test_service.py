@@ -40,7 +40,7 @@ def test_what_is_asked_again_is_answered_from_the_graph_as_it_is(graph: Path) ->
 
 
 def test_closing_leaves_no_descriptor_open(graph_copy: Path, tmp_path: Path) -> None:
-    """Covers the graph, the queries, the cache of vectors, and the process that parses."""
+    """Covers the graph, the queries, the cache of vectors, and the parser process."""
     (tmp_path / "oven.py").write_text("def bake(loaf):\n    return loaf\n")
 
     def opened() -> list[str]:
@@ -55,7 +55,7 @@ def test_closing_leaves_no_descriptor_open(graph_copy: Path, tmp_path: Path) -> 
         service.close()
         assert not opened()
 
-    locate()  # tests keep the process from which parsers are forked
+    locate()  # the tests keep the process that forks parsers alive
     processes = set(descendants(os.getpid()))
     locate()
     assert set(descendants(os.getpid())) <= processes

@@ -1,4 +1,4 @@
-"""Tests answers about code from other people. It is only claimed to work until a trusted key attests it."""
+"""Tests answers about code from other people. Such code does not count as tested until a trusted key attests it."""
 
 import re
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def service(tmp_path: Path, embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPa
 
 
 def levels(service: Service) -> list[str]:
-    """Returns the level in each kind of answer."""
+    """Returns the level that each kind of answer shows."""
     [row] = [row for row in service.search("steam injection", 3).rows if row.id == STEAM]
     code = service.code(STEAM)
     [line] = [line for line in service.paper("title:bread/ovens").techniques if line.id == STEAM]

@@ -1,4 +1,4 @@
-"""Extracts techniques statically from real papers. The roots and steps must be those that a reader would expect."""
+"""Extracts techniques statically from real papers. The roots and the steps must match what a reader would expect."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Checks that all of the peer's published graphs survive a round trip, and that their claims are not believed."""
+"""Checks that all of the peer's published graphs survive a round trip, and that xkg does not trust their claims."""
 
 import json
 import os

@@ -155,7 +155,7 @@ def decisions() -> list[Decision]:
 
 
 def ablations() -> list[Ablation]:
-    """Returns the measured importance of two techniques. The kernel's was measured once."""
+    """Returns the measured importance of two techniques. The importance of the kernel was measured only once."""
     return [
         _ablation(FLOW, "the term repulsion → off", change=0.5, low=0.4, high=0.6, seeds=3),
         _ablation(FLOW, "scale: 1.0 → 0.5", change=-0.02, low=-0.04, high=0.0, seeds=3),
@@ -176,7 +176,6 @@ def _ablation(
 
 
 def code_of(technique: str, of: Iterable[PaperBundle]) -> str:
-    """Returns the id of a technique's code."""
     return next(code.id for bundle in of for code in bundle.code if code.technique == technique)
 
 

@@ -66,7 +66,7 @@ class FakeHashEmbedder:
 
 
 def hashed_words(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[EncodedText]:
-    """Returns readings with these vectors, in which equal words have equal codes."""
+    """Returns encoded texts with these vectors. Equal words get equal codes."""
     readings = []
     for text, vector in zip(texts, vectors, strict=True):
         words = tuple(dict.fromkeys(re.findall(r"\w+", text.lower())))
@@ -84,8 +84,8 @@ def open_store(folder: Path, **settings: float | str) -> EmbeddedStore:
 
 
 def a_paper(number: int = 1, *, note: str = "") -> PaperBundle:
-    """Returns a paper with a method of two parts. One part has code, in a repository that all such papers share. A
-    different `note` gives a different paper."""
+    """Returns a paper with a method of two parts. One part has code from a repository that is the same for all papers.
+    A different `note` gives a different paper."""
     paper = f"arxiv:2101.{number:05d}"
     top, first, second = f"{paper}#method", f"{paper}#method/layer-norm", f"{paper}#method/warm-up"
     implementation = f"def layer_norm(x):\n    return x  # {number} {note}\n"

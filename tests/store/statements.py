@@ -41,7 +41,7 @@ GRAPH = [
     "MATCH (a:Paper {id: 'p1'}), (b:Paper {id: 'p3'}) CREATE (a)-[:CITES]->(b)",
     "MATCH (a:Paper {id: 'p1'}), (b:Finding {id: 'f1'}) CREATE (a)-[:REPORTS]->(b)",
 ]
-"""A small graph, in words that both engines take."""
+"""Creates a small graph. Both engines accept these statements."""
 
 RESEARCH = [
     "MATCH (p:Paper) RETURN p.id AS id, p.title AS title, p.year AS year ORDER BY year DESC, id",
@@ -81,7 +81,8 @@ RESEARCH = [
     "MATCH (p:Paper) // the newest, please; not DELETE\nRETURN /* one */ p.id AS id "
     "ORDER BY p.year DESC, p.id LIMIT 1;",
 ]
-"""A researcher's statements, which return the same rows on both engines with `PARAMETERS`."""
+"""Statements that a researcher might write. With `PARAMETERS`, these statements return the same rows on both
+engines."""
 
 PARAMETERS = {"id": "p1", "ids": ["t1", "t4"], "pattern": "(?i)(dpo|ppo)", "text": "Größe '\u2028' `;"}
 
@@ -108,7 +109,7 @@ DIALECTS = [
     "CALL db.schema.visualization() YIELD nodes, relationships RETURN nodes, relationships",
     "MATCH (t:Technique) WHERE t.definition =~ '(?is).*reward.*model.*' RETURN t.name",
 ]
-"""Statements that only one engine supports. The guard lets them through to both."""
+"""Statements that only one engine supports. The guard accepts them for both engines."""
 
 HONEST = [
     "MATCH (p:Paper {id: $id})-[r:PROPOSES]->(t) RETURN r.order, t.name ORDER BY r.order",

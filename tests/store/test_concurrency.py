@@ -14,7 +14,8 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 def reader(folder: Path, pipe: Connection) -> None:
-    """Answers each command with the generation and the titles. Keeps a snapshot open from "hold" to "let go"."""
+    """Answers each command with the generation and the titles of the papers. Opens a snapshot on "hold" and closes it
+    on "let go"."""
     store = open_store(folder)
     held = None
     while (command := pipe.recv()) != "end":

@@ -1,4 +1,4 @@
-"""Checks that the text for a technique's vector marks the names of other techniques in it."""
+"""Checks that the text that is embedded for a technique marks the names of other techniques."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -13,7 +13,7 @@ from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError
 from xkg.store.local.snapshot import EmbeddedSnapshot
 from xkg.store.local.store import EmbeddedStore
 
-# Python 3.12 and later warn about forks in a process with threads. These children do not touch any data of the threads.
+# Python 3.12 and later warn about forks in a process with threads. The children do not touch the threads' data.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 
@@ -172,7 +172,7 @@ def in_child(work: Callable[[], None]) -> int:
 @pytest.mark.product("each file of a generation × a full disk")
 @pytest.mark.parametrize("limit", [0, 3000, 100_000])
 def test_a_full_disk_changes_nothing(kg: Path, limit: int) -> None:
-    """No file may exceed `limit` bytes, so that each kind of file is truncated in one of the cases."""
+    """Limits every file to `limit` bytes. In at least one case, each kind of file is truncated."""
 
     def publish() -> None:
         store = open_store(kg)
@@ -192,7 +192,7 @@ def test_a_full_disk_changes_nothing(kg: Path, limit: int) -> None:
 
 @pytest.fixture
 def open_to_all() -> Iterator[Path]:
-    """Creates a folder that other users can reach, unlike pytest's own."""
+    """Creates a folder that other users can enter. Other users cannot enter pytest's own folders."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     yield folder

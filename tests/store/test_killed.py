@@ -14,7 +14,7 @@ from tests.store.graphs import a_paper, open_store
 from xkg.model import PaperBundle
 from xkg.store.local import build_files
 
-# Python 3.12 and later warn about forks in a process with threads. These children do not touch any data of the threads.
+# Python 3.12 and later warn about forks in a process with threads. The children do not touch the threads' data.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 

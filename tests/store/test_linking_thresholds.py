@@ -24,7 +24,7 @@ def paper(of: str, described: dict[str, str]) -> PaperBundle:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Counter[str]]:
-    """Counts the linked, open and other pairs for each kind of pair."""
+    """For each kind of pair, counts the linked pairs, the open pairs and the pairs that are neither."""
     papers = [
         paper(f"title:{kind}-{number}-{side}", described)
         for kind, pairs in PAIRS.items()

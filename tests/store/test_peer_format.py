@@ -28,8 +28,8 @@ def stored(bundle: PaperBundle, path: Path) -> PaperBundle:
 
 
 def exact(value: Any) -> str:
-    """Distinguishes values that are equal in Python, such as 1, 1.0 and true, or 0.0 and -0.0, and the order of
-    keys."""
+    """Serializes a value, because values such as 1, 1.0 and true, or 0.0 and -0.0, are equal in Python. JSON also shows
+    the order of keys."""
     return json.dumps(value)
 
 

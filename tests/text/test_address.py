@@ -148,7 +148,7 @@ def test_what_is_fetched_is_what_was_compared(text: str) -> None:
 
 @given(st.text(max_size=60))
 def test_words_of_a_path_survive(word: str) -> None:
-    """A name of any letters, encoded by any program, remains the same name."""
+    """A path keeps its names in any alphabet, whichever program encoded it."""
     if word in ("", ".", "..", "-") or word.endswith(".git") or "/" in word or not word.isprintable():
         return
     found = repository_address(f"https://git.example.org/a/{quote(word, safe='')}")

@@ -39,7 +39,7 @@ WITHOUT = "the repulsive force is left out"
 
 
 def hostile() -> PaperBundle:
-    """Returns a paper in which every text tries to be markup."""
+    """Returns a paper in which every text contains markup."""
     top = technique(HOSTILE, "attack", f"An {SCRIPT} attack", f"{SCRIPT} and $\\text{{<img src=x onerror=alert(1)>}}$")
     twin = technique(
         HOSTILE,

@@ -232,7 +232,7 @@ def test_a_paper_is_added_and_its_build_followed_where_that_is_allowed(browser: 
     lock = web_graph_copy / "jobs" / "turn.lock"
     lock.parent.mkdir(exist_ok=True)
     build = ServeBuildSettings(allowed=True)
-    # The job waits because another server has the turn.
+    # The job has to wait for its turn, because the turn is locked.
     with (
         file_lock(lock),
         running(web_graph_copy, HttpSettings(), llm=LlmSettings(model="none"), build=build) as server,

@@ -37,7 +37,6 @@ def server(web_graph_copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ru
 
 
 def page_of(server: Running, token: str) -> str:
-    """Returns the address of a technique's page."""
     found = server.client(token, **HTML).get("/search?q=repulsive+force").text
     return "/technique/" + found.partition('href="/technique/')[2].partition('"')[0]
 

@@ -1,4 +1,4 @@
-"""Runs ablations of a tiny program with `commands.ablate`. Each test writes the model's answers by role."""
+"""Runs ablations of a tiny program with `commands.ablate`. Each test sets the model's answers by role."""
 
 import re
 import subprocess
@@ -66,7 +66,6 @@ def role(body: Mapping[str, Any]) -> str:
 
 
 def section(body: Mapping[str, Any], name: str) -> str:
-    """Returns the section of a prompt with this name."""
     found = re.search(rf"<<<{name} \w+>>>\n(.*?)\n<<<end {name}", body["messages"][1]["content"], re.S)
     return found[1] if found else ""
 

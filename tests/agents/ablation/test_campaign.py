@@ -139,7 +139,7 @@ def test_what_matters_is_told_from_what_does_not(git_repository: Path, tmp_path:
     bound = [o for o in campaign.outcomes if o.candidate.component == by_name["bound"].component.id and o.no_effect]
     assert bound  # the bound is never reached, so each seed gives the same value
     assert {len(outcome.runs) for outcome in bound} == {5}
-    # No run uses this value, so its candidates are not charged to the budget.
+    # Runs never use this value, so its candidates do not count toward the budget.
     unused = [o for o in campaign.outcomes if o.candidate.component == by_name["inert"].component.id]
     assert {outcome.failure for outcome in unused} == {"not in force"}
     assert sum(len(outcome.runs) for outcome in unused) == 1  # the first run already showed that the value is unused
@@ -254,7 +254,7 @@ def test_a_second_process_on_one_run_is_refused(repository: Path, tmp_path: Path
 
 @pytest.mark.product("each event × each kill", every=True)
 def test_a_killed_run_goes_on(repository: Path, tmp_path: Path, start_of: StartOf) -> None:
-    """Kills the run with SIGKILL after some nodes, and checks that none of them is repeated."""
+    """Kills the run with SIGKILL after several nodes, and checks that it repeats none of them."""
     folder, task = tmp_path / "run", task_of(repository, budget=4)
     start = start_of(task, folder)
 

@@ -1,4 +1,4 @@
-"""The confined process stands what would end them."""
+"""Tests that the confined process survives inputs that would crash it."""
 
 import pytest
 

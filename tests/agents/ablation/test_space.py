@@ -91,7 +91,7 @@ def space_of(text: str = TRAIN, **more: object) -> tuple[Space, list[Place]]:
 
 
 def space_in(text: str, pattern: str, **more: Any) -> tuple[Space, list[Place], list[Place]]:
-    """Returns the space of a repository with one file, whose output contains the metric."""
+    """Returns the search space of a one-file repository whose output contains the metric."""
     return find_space([PythonSource("a.py", text)], [], {"a.py": text}, parse_metric(pattern), **more)
 
 

@@ -1,4 +1,4 @@
-"""Runs `codify` on a tiny program. Each test writes the models' answers."""
+"""Runs `codify` on a tiny program. Each test supplies the models' answers."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -79,8 +79,8 @@ class NoLibrary(Library):
 
 
 class AskedForChecks(ScriptedEndpoint):
-    """Answers the question for checks of the method's properties with `checks`, independently of the script. Without
-    `checks`, the question is not added to the requests."""
+    """Answers the question that asks for property checks with `checks`, independently of the script. Without `checks`,
+    the question is not added to the requests."""
 
     checks: Sequence[dict[str, str]] = ()
 
@@ -93,8 +93,8 @@ class AskedForChecks(ScriptedEndpoint):
 
 
 class World:
-    """Contains one graph folder, one starter and one endpoint. `run` starts or resumes the only run, in the sandbox
-    `commands`."""
+    """Contains one graph folder, one starter and one endpoint. `run` starts or resumes its only run, using the sandbox
+    class `commands`."""
 
     def __init__(
         self, folder: Path, endpoint: AskedForChecks, parsers: Parsers, commands: type[Commands] = Commands
@@ -110,7 +110,7 @@ class World:
         self.events: list[object] = []
         self.llm: dict[str, Any] = {}
         self.packages = Environment(site=None, hash="")
-        """Those with the modules that runs miss."""
+        """The environment with the modules that runs miss."""
 
     def task(self, **fields: Any) -> Task:
         given = {"method": METHOD, "starter": str(self.starter), "run": "python train.py", "metric": _METRIC}
@@ -148,7 +148,7 @@ class World:
         return Workspace.open(self.run_folder)
 
     def asked(self, words: str) -> int:
-        """Returns the number of requests with these words in any message."""
+        """Returns the number of requests that contain these words."""
         return sum(any(words in m["content"] for m in body["messages"]) for body in self.endpoint.requests)
 
 

@@ -1,4 +1,4 @@
-"""Tests the cascade, the memory and the tasks as a user of the settings sees them."""
+"""Tests the settings for the cascade, the memory and tasks."""
 
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def test_the_cascade_goes_from_the_usual_model_to_the_expert(world: World) -> No
     result = world.run(steps=2, tries=3, expert_calls=1)
     assert asked == ["base", *["base"] * 3, *["strong"] * 4, "expert", *["base"] * 3, *["strong"] * 4]
     assert result.expert_calls == 1
-    assert "no usable answer" in str(result.stopped)  # the second time the expert could not be asked any more
+    assert "no usable answer" in str(result.stopped)  # the budget allowed no second call to the expert
 
 
 def test_the_middle_of_a_long_observation_is_cut(world: World) -> None:

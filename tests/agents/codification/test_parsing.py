@@ -14,7 +14,7 @@ from xkg.sandbox.isolation.confined_worker import Bounds
 METRIC = Metric.parse(r"final loss: ([\d.]+):min")
 BEFORE = {"train.py": TRAIN, "model.py": MODEL, "conf.yaml": "a: 1\n", "data.csv": "1\n", "tests/test_a.py": "x = 1\n"}
 HUGE = f"def evaluate(x, most=0x{'f' * 5000}):\n    return x * x\n"
-"""Its digits are more than Python writes."""
+"""Python refuses to print a number with so many digits."""
 SLOW = "x = (" + "a<" * 950_000 + "a)\n"
 
 

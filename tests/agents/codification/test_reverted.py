@@ -36,7 +36,7 @@ def test_each_change_is_taken_back_and_each_new_statement_left_out() -> None:
 
 
 def test_the_end_of_a_function_is_taken_back_without_what_follows_it() -> None:
-    """The line is followed by a new constant that another change needs."""
+    """The edit also adds a constant after the function, and another change needs that constant."""
     edited = "def learn(r):\n    return 3 * r\n\n\nBEST = 4\n\n\ndef act(r):\n    return BEST\n"
     before = "def learn(r):\n    return 2 * r\n\n\ndef act(r):\n    return learn(r)\n"
     assert (

@@ -46,8 +46,8 @@ WORK = [
 
 @pytest.fixture(autouse=True)
 def _untried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skips the trials of individual changes, which take most of a run's time. One test here and the tests of doubts
-    cover them."""
+    """Skips the trials of individual changes, which take most of a run's time. One test in this file and the tests in
+    `doubts` cover the trials."""
     if request.function is not test_a_method_is_implemented_run_and_reported:
         monkeypatch.setattr("xkg.agents.codification.doubts.find.effects", lambda *_: Effects())
 
@@ -88,7 +88,8 @@ def test_a_module_that_only_runs_miss_is_added(world: World, tmp_path: Path) -> 
 @pytest.mark.product("each event × each kill")
 @pytest.mark.parametrize("event", [1, 4, 7, 11])
 def test_a_run_killed_at_any_moment_goes_on_and_pays_nothing_twice(world: World, event: int) -> None:
-    """Kills the run after its nth event. Events are steps, and calls of the model whose step is not recorded yet."""
+    """Kills the run after its nth event. An event is either a step or a model call whose step has not been recorded
+    yet."""
     world.endpoint.answers = list(WORK)
     child = os.fork()
     if child == 0:

@@ -125,7 +125,7 @@ def test_a_plan_names_components_once_and_no_more_than_asked(
 
 
 def test_what_only_judges_the_result_comes_last() -> None:
-    """A measured error is an exception if code of the method uses it, because it may steer the method."""
+    """A measured error comes earlier if the method's own code uses it, because it may steer the method."""
     judged = "To judge the bread we weigh a slice, which needs no oven."
     plan = propose(
         material(

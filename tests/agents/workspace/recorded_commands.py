@@ -12,7 +12,7 @@ from xkg.files import write_whole
 
 class RecordedCommands(Commands):
     """Runs a command over some files only once, and stores the outcome in `recordings`. The same command over the same
-    files then returns the stored outcome. Runs that leave files for another run, or take them, are always real."""
+    files then returns the stored outcome. Runs that pass files to or from another run are always real."""
 
     recordings: Path
 

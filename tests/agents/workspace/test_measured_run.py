@@ -1,9 +1,9 @@
 """Tests the measurement of hostile code: the reported metric is the honest one, or the remarks say that it may be
 forged.
 
-Each kind of attack has many variants. One edited file tries all of them, so that each kind costs one run. Of the 38
-variants, 33 forge the metric if the run or its evaluation shares a sandbox with them. The others attack the
-surroundings."""
+Each kind of attack has many variants. A single edited file tries all variants, so each kind costs only one run. Of the
+38 variants, 33 forge the metric if the run or its evaluation shares a sandbox with them. The other five attack the
+environment of the run."""
 
 import textwrap
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Checks that the confined process finds the same as the parsers, and survives crashes of the parsers."""
+"""Checks that the confined process returns the same results as the parsers, even after they crash."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from xkg.sandbox.runner import Environment
 BOUNDS = Bounds(step_seconds=0.5, seconds=100)
 SLOW = "x = (" + "a<" * 950_000 + "a)\n"
 DIVISION = f"x = 0x{'f' * 3_000_000} // 0x{'7' * 1_500_000}\n"
-"""The compiler works constants out, however long that takes."""
+"""The compiler evaluates constant expressions, however long that takes."""
 BOMBS = {
     "slow.py": SLOW,
     "minus.py": "x = " + "-" * 900_000 + "1\n",

@@ -1,4 +1,4 @@
-"""Tests files next to the starter code, which are only read as text, up to a limit."""
+"""Tests the reading of files next to the starter code. Only their text is read, up to a size limit."""
 
 import os
 from pathlib import Path

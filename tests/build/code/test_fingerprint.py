@@ -1,4 +1,4 @@
-"""Sketches tell how alike bodies are, whatever their layout."""
+"""Tests sketches, which measure how similar two function bodies are, regardless of their layout."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Provides a target in LaTeX, and servers that know the papers it cites."""
+"""Provides a target paper in LaTeX, and servers that know the papers that it cites."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,8 +39,8 @@ def scholarly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Schol
 
 @pytest.fixture
 def world(scholarly: Scholarly) -> Scholarly:
-    """Serves the works that the target cites. One is cited by id, one by DOI and one by title. No server has the
-    others."""
+    """Serves the works that the target cites. One work is cited by id, one by DOI and one by title. The servers do not
+    know its other works."""
     scholarly.add(
         StandInPaper(
             "2402.00001",

@@ -10,7 +10,7 @@ from xkg.text.titles import title_similarity
 
 
 class Shelf:
-    """Imitates an index of a few papers, which may be down."""
+    """Imitates an index of a few papers. The index can be down."""
 
     name, is_slow = "Shelf", False
 

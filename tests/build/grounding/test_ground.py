@@ -292,8 +292,6 @@ def test_nothing_to_locate_and_nowhere_to_look(codebase: Codebase, embedder: Emb
 
 
 class OneVector:
-    """Embeds all texts as the same vector."""
-
     model = "one"
     dimension = 4
 
@@ -307,7 +305,7 @@ class OneVector:
     st.lists(st.integers(min_value=-1, max_value=5), min_size=6, max_size=6),
 )
 def test_any_texts_and_parents_are_taken(codebase: Codebase, texts: list[tuple[str, str]], parents: list[int]) -> None:
-    # Parents may be unknown, form a cycle, or be the technique itself. None of these may cause a hang or a failure.
+    # Parents may be unknown, form a cycle, or be the technique itself. No such parent may cause a hang or a failure.
     given_ = [
         Technique(id=f"t{i}", name=name, definition=text, parent=f"t{parents[i]}" if parents[i] >= 0 else None)
         for i, (name, text) in enumerate(texts)

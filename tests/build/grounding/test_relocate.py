@@ -68,7 +68,7 @@ def test_symbols_are_found_among_new_lines(seed: int, share: float, tmp_path_fac
             assert new.start_line == moved[symbol.path, symbol.start_line]
             end = moved[symbol.path, symbol.end_line]
             assert new.end_line >= end
-            # An indented comment directly after a body counts as a part of it.
+            # An indented comment directly after a body counts as part of it.
             after = (folder / symbol.path).read_text().splitlines()[end : new.end_line]
             assert all(line.strip()[:1] in ("", "#") for line in after)
 

@@ -37,8 +37,6 @@ def test_a_git_directory_is_read_at_its_commit(tmp_path: Path, parsers: Parsers)
 
 
 class Counting(Parsers):
-    """Counts the files that it parses."""
-
     def __init__(self, inner: Parsers) -> None:
         super().__init__()
         self.inner, self.parsed = inner, list[str]()

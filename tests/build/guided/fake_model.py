@@ -13,10 +13,10 @@ Scripted = Mapping[str, Any] | Exception | Callable[[Mapping[str, str]], Mapping
 
 
 class FakeModel:
-    """An `Ask`, and the model that gives it for each paper. `script` maps a prompt's name to its answers in order, each
-    as a mapping, an error to raise, or a function of the inputs; a prompt with one function answers any number of
-    times. The calls are in `requests`: name, about, inputs, and the complaint about the answer, what it asked to see,
-    or None. Four answers at most."""
+    """Replaces the language model and answers from a script. `script` maps a prompt's name to its answers in order,
+    each as a mapping, an error to raise, or a function of the inputs; a prompt with one function answers any number of
+    times. `requests` records each call: the prompt's name, the technique, the inputs, and either the complaint about
+    the last answer, the code that it asked to see, or None. Four answers at most."""
 
     def __init__(self, script: Mapping[str, Scripted | list[Scripted]]) -> None:
         self.script = {n: deque(a) if isinstance(a, list) else a for n, a in script.items()}

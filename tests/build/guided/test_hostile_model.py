@@ -52,7 +52,8 @@ def test_a_model_s_code_gets_no_key_no_file_and_no_connection(tmp_path: Path, mo
         monkeypatch.setenv(name, KEY)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.2)
-        # The first repair raises the findings, the second prints them, and the third fixes the code.
+        # The first repair makes the code raise its findings, the second rewords the error, and the third fixes the
+        # code.
         loud = edit("print(chr(10).join(found))", "raise ValueError(chr(10).join(found))")
         worded = edit("raise ValueError(chr(10).join(found))", "raise KeyError(str(found))", cause=f"tell me {KEY[:3]}")
         repaired = edit("raise KeyError(str(found))", "pass")

@@ -23,8 +23,6 @@ def build(tmp_path: Path, parsers: Parsers) -> Builder:
 
 
 class Never(QuickRunner):
-    """Runs nothing."""
-
     def run(self, job: Job) -> Outcome:
         pytest.fail(f"a plan runs {job}")
 
@@ -45,7 +43,7 @@ def planned(
 
 def test_before_any_build_every_stage_is_counted(build: Builder) -> None:
     stages = planned(build)
-    assert planned(build) == stages  # nothing is kept that would be taken for an answer
+    assert planned(build) == stages  # planning stores nothing that a build could mistake for an answer
     assert list(stages) == BEFORE
     assert {name: stages[name].calls for name in BEFORE[:2]} == dict.fromkeys(BEFORE[:2], 1)
     # A paper this short has as many techniques as static analysis locates.

@@ -40,7 +40,7 @@ STAGES = ["parse", "fetch", "symbols", "extract", "ground", "code", "prune"]
 
 
 class Builder:
-    """Builds the tiny paper in one folder with the given answers. A second call is a second build."""
+    """Builds the tiny paper in one folder with the given answers. Each call is a separate build."""
 
     def __init__(self, folder: Path, parsers: Parsers) -> None:
         self.world: World = written_to(folder)
@@ -151,7 +151,7 @@ def test_without_a_sandbox_code_is_visible_at_parsed(build: Builder) -> None:
     assert {c.level for c in contained.bundle.code} == {Level.FAITHFUL}
 
 
-# --- what the model could not be brought to ---------------------------------------------------------------------------
+# --- what the model failed to do --------------------------------------------------------------------------------------
 
 
 def test_what_could_not_be_located_says_so(build: Builder) -> None:
@@ -257,8 +257,6 @@ def test_without_techniques_there_is_no_paper(build: Builder, error: Exception) 
 
 
 class Counting(QuickRunner):
-    """Records the modules that it ran."""
-
     def __init__(self) -> None:
         self.modules: list[str] = []
 
@@ -279,7 +277,7 @@ def test_a_killed_build_proves_nothing_again(
         build(modularize=sound, fidelity=killed, runner=first)
     finished = set(first.modules)
     assert len(finished) >= 3
-    if upgraded:  # an upgrade changes prompts or the reader of papers, but not proofs
+    if upgraded:  # an upgrade changes prompts or the paper parser, but not proofs
         monkeypatch.setattr("xkg.build.stage_cache.pipeline_version", lambda: "of tomorrow")
     second = Counting()
     built = build(modularize=sound, runner=second)

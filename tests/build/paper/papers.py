@@ -84,7 +84,6 @@ BIB = r"""@string{jmlr = "Journal of Machine Learning Research"}
 
 
 def latex_paper(folder: Path) -> Path:
-    """Writes the LaTeX paper and returns its main file."""
     (folder / "sections").mkdir(parents=True)
     for name, text in {
         "main.tex": MAIN,

@@ -1,4 +1,4 @@
-"""Provides parsers that every file can crash, within small limits."""
+"""Provides parsers with small limits. Any file can make these parsers crash."""
 
 from xkg.build.parsing.parsers import Parsers
 from xkg.sandbox.isolation.confined_worker import Bounds

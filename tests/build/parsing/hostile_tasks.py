@@ -1,4 +1,4 @@
-"""Replaces the parsers' tasks with flawed ones. A file's text decides how the process that parses it fails."""
+"""Replaces the parsers' tasks with flawed ones. The text of a file determines how its parser fails."""
 
 import ctypes
 import os
@@ -34,7 +34,7 @@ def _analyse(path: str, text: str, *rest: Any) -> Analysis:
 
 
 def _repository(call: Call) -> bytes:
-    """Returns a wrong answer if one of the files says so."""
+    """Returns a wrong answer if a file's name starts with "lie"."""
     names = [name for name, _, _ in call.payload["files"]]
     answer = tasks.TASKS["repository"](call)
     lie = next((name for name in names if name.startswith("lie")), "")

@@ -1,4 +1,4 @@
-"""Provides functions for the confined process. Some return other types than they declare."""
+"""Provides functions for the confined process. Some return values of the wrong type."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -21,9 +21,9 @@ from tests.loopback import QuietHandler, Served
 
 
 class GitServer:
-    """Serves repositories that `add` puts at an address. If `elsewhere` is set, every request is redirected there.
-    `asked` contains the requested paths. Without `filters`, the server sends files of any size. If `secretive` is set,
-    the server asks for a password for anything that it lacks, as GitHub does."""
+    """Serves repositories, each at the address that `add` returns. If `elsewhere` is set, every request is redirected
+    to it. `asked` contains the requested paths. Without `filters`, the server sends files of any size. If `secretive`
+    is set, the server asks for a password if a repository does not exist, as GitHub does."""
 
     def __init__(self, port: int) -> None:
         self.url = f"https://localhost:{port}"

@@ -1,5 +1,5 @@
-"""Tests which folders a `.git` may lead to. Both sides must agree, the folders must be under the roots, and reading
-must never block."""
+"""Tests which folders a `.git` may lead to. The `.git` and the folder must refer to each other, the folders must be
+under the roots, and reading must never block."""
 
 import os
 import shutil
@@ -233,7 +233,7 @@ def test_what_git_itself_puts_elsewhere_is_read(place: Callable[[Path], Path], r
         assert checkout.repository.commit == head
         assert dict(checkout.read(["a.py"])) == {"a.py": b"x = 1\n"}
         assert [f.path for f in read_folder(folder, roots).files if f.path.endswith(".py")] == ["a.py"]
-    # Under narrower roots, the files are still found, but the repository elsewhere is not.
+    # If only the folder is a root, its files are found, but not a repository outside it.
     narrow = fetch_repository(str(folder), tmp_path, [folder]) if place is not shared_clone else None
     assert narrow is None or (narrow.repository.commit is None and narrow.notes)
 
@@ -256,7 +256,7 @@ def test_a_bare_repository_inside_a_work_tree_is_data(tmp_path: Path, private: P
 
 
 def test_nothing_in_a_git_directory_is_waited_for(root: Path, tmp_path: Path) -> None:
-    """Puts pipes, devices and files of a terabyte in every place that is read."""
+    """A pipe, an endless device and a terabyte-sized file take the place of each file in turn."""
     copy = committed(root / "copy", {})
     directory = copy / ".git"
     places = [

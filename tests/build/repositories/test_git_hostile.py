@@ -103,7 +103,8 @@ _CONFIG = """
 
 
 class Trap:
-    """A program that reports being run. It writes to a file, connects to the network, and stores its environment."""
+    """A program that leaves traces when it runs. It writes to a file, connects to the network, and stores its
+    environment."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -145,7 +146,7 @@ BEHIND_BOTH = pytest.mark.product("each wall × each hostile repository")
 
 @pytest.fixture(params=[*(pytest.param(name, marks=BEHIND_BOTH) for name in ("bubblewrap", "landlock")), None])
 def wall(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Selects each sandbox or none, because git must ignore the configuration even without a sandbox."""
+    """Runs the test in each sandbox and without one, because git must always ignore the configuration."""
     monkeypatch.setattr(programs, "wall", lambda: request.param)
 
 
@@ -274,7 +275,7 @@ def contents(read: Callable[[], Checkout]) -> Iterator[bytes | None]:
 def test_an_address_is_fetched_without_what_lies_around(
     trap: Trap, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command runs in a hostile folder, and the user's git has settings, too."""
+    """The command runs in a hostile folder, and the user's own git settings are hostile too."""
     monkeypatch.chdir(hostile(tmp_path / "around", trap))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
@@ -340,7 +341,7 @@ def test_git_has_no_variable_of_ours(repository: Path, tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("behind", ["bubblewrap", "landlock"])
 def test_a_program_of_git_is_contained_even_if_it_runs(behind: programs.Wall, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests the sandbox alone, with a careless git in a hostile repository."""
+    """Tests the sandbox alone: git runs without its own protections in a hostile repository."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)

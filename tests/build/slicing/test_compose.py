@@ -174,7 +174,7 @@ NAMES = ["alpha", "beta", "gamma", "_delta"]
 
 @st.composite
 def component(draw: st.DrawFn) -> str:
-    """Generates functions that call earlier functions, and a constant."""
+    """Generates a constant and functions that call earlier functions."""
     lines = [
         draw(st.sampled_from(["import math", "import math as m\nimport math", "from math import floor\nimport math"]))
     ]

@@ -274,8 +274,8 @@ FUNCTIONS, CONSTANTS, CLASSES = ("f", "g", "load"), ("K", "SIZE"), ("Net", "Base
 
 @st.composite
 def packages(draw: st.DrawFn) -> tuple[dict[str, str], str]:
-    """Generates modules that import from earlier modules in every style, and lazily from any module. All functions take
-    one number and count it down, so every call ends."""
+    """Generates modules that import earlier modules in every style. Functions may also import any module lazily. All
+    functions take one number and count it down, so every call ends."""
     count = draw(st.integers(2, 4))
     circular = draw(st.booleans())  # circular imports are safe only if no function is called during an import
     paths = [draw(st.sampled_from([f"m{i}", f"sub/m{i}"])) for i in range(count)]

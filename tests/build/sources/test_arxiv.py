@@ -40,7 +40,7 @@ def clock() -> TurnedClock:
 
 @pytest.fixture
 def fetch(server: Arxiv, tmp_path: Path, clock: TurnedClock, parsers: Parsers) -> Callable[..., PaperFile]:
-    """Fetches like a new process."""
+    """Fetches with a new source each time, as a new process would."""
 
     def run(spec: str) -> PaperFile:
         return ArxivSource(tmp_path / "papers", server.url, parsers, clock=clock).paper(spec)

@@ -14,7 +14,6 @@ _END = "\n\n\\section{Experiments}\nWe compare TS with baselines on datasets.\n\
 
 
 def extracted(folder: Path, text: str) -> Extraction:
-    """What is found in a paper of this LaTeX."""
     path = folder / "paper.tex"
     path.write_text(text, encoding="utf-8")
     return extract(parse_paper(path), "title:tern")

@@ -10,7 +10,7 @@ from xkg.model import Technique
 
 
 def whole(folder: Path, title: str, body: str) -> dict[str, Technique]:
-    """All techniques of a paper by name, hidden ones too."""
+    """Returns all techniques of a paper by name, including hidden ones."""
     top = f"\\documentclass{{article}}\\title{{{title}}}\\begin{{document}}\\maketitle\n"
     return {t.name: t for t in extracted(folder, f"{top}{body}\\end{{document}}\n").techniques}
 

@@ -33,7 +33,7 @@ def call(*, dollars: float | None = 0.01, cached: bool = False) -> Call:
 
 @pytest.fixture
 def plain(capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
-    """Returns the lines printed to a stderr that is not a terminal, after these events."""
+    """Returns the lines that these events print to stderr if it is not a terminal."""
 
     def told(*events: object) -> list[str]:
         with progress.text_lines() as notify:

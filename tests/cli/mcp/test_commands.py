@@ -38,8 +38,6 @@ OF_USERS = {
 
 
 class Desk(NamedTuple):
-    """Creates a separate project and home folder."""
-
     project: Path
     home: Path
     capsys: pytest.CaptureFixture[str]

@@ -11,7 +11,7 @@ from xkg.errors import InputError
 
 
 class Home:
-    """A home without a network."""
+    """Imitates the machine that holds the files, without using a network."""
 
     def __init__(self, papers: list[ListedPaper]) -> None:
         self._files = Files(local_paths(papers))

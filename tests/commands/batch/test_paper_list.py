@@ -88,8 +88,8 @@ def test_a_title_may_have_commas_and_spaces(tmp_path: Path) -> None:
 
 
 def test_other_forms_of_one_paper_are_one_paper_or_a_question(tmp_path: Path) -> None:
-    """The line with the most details about a paper is built, regardless of the order. If two lines differ, a person
-    must choose."""
+    """Of several lines for one paper, xkg builds the most detailed one, wherever it is in the list. If two lines
+    differ, a person must choose."""
     (tmp_path / "a.tex").write_text("x")
     listed = tmp_path / "list.tsv"
     listed.write_text(

@@ -1,4 +1,4 @@
-"""Publishes finished papers together, into a real graph in a folder."""
+"""Tests that finished papers are published together. The graph is real and stored in a folder."""
 
 import threading
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def paper(identity: str, title: str, **fields: object) -> PaperBundle:
-    """Returns a paper with one technique, as a build creates it."""
+    """Returns a paper with one technique, like the papers that a build creates."""
     about = bundle(0).paper.model_copy(
         update={"id": identity, "title": title, "origin": "build", "references": (), **fields}
     )

@@ -85,7 +85,7 @@ def test_a_second_batch_builds_what_is_missing_or_changed(tmp_path: Path, corpus
 def test_the_report_has_every_line_of_the_list(
     tmp_path: Path, corpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Checks that the report also contains repeated lines, even if the page of a paper fails."""
+    """Checks that the report covers every line of the list, even if one paper's page cannot be written."""
     monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
     with corpus.open("a") as listed:
         listed.write("\t../repository\nSorted.tex\t\ttitle:Sorted\n")
@@ -245,7 +245,7 @@ def test_a_batch_into_a_neo4j_draws_what_connects_its_papers(
 
 
 def graph(settings: Settings) -> tuple[list[str], list[Link]]:
-    """Returns the papers without the time of their builds, and the links between them."""
+    """Returns the papers without their build times, and the links between the papers."""
     with open_store(settings) as store, store.snapshot() as snapshot:
         texts = [timeless(bundle).model_dump_json() for bundle in store.bundles()]
         return texts, sorted(snapshot.links(), key=str)

@@ -1,4 +1,4 @@
-"""Builds one list into one real Neo4j from two machines."""
+"""Tests two machines that build one list into a shared, real Neo4j."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def test_what_one_machine_built_another_does_not_build_again(neo4j_database: Neo
     assert row is not None
     assert (row.line, row.state, row.paper, row.seconds) == (2, "unchanged", PAPER.paper.id, 0.0)
     assert row.notes == ("another machine built it",)
-    # Another version, repository or model gives another paper.
+    # A different version, repository or model makes a different record.
     assert row_for(other, LISTED.model_copy(update={"repository": "https://github.com/owner/other"})) is None
     assert row_for(machine(neo4j_database, tmp_path / "third", model="o4-mini"), LISTED) is None
     store.remove([PAPER.paper.id])

@@ -15,7 +15,7 @@ from xkg.store.graph_store import Decision, GraphStore
 
 @pytest.fixture
 def stores(graph: Path, tmp_path: Path) -> Iterator[tuple[GraphStore, GraphStore]]:
-    """A graph, and an empty one that it is copied to."""
+    """Yields a graph and an empty graph to copy it to."""
     with (
         open_store(copy.at(Settings(), str(graph))) as source,
         open_store(copy.at(Settings(), str(tmp_path / "copy"))) as target,

@@ -14,8 +14,8 @@ PLAN = ["a", "b", "c", "d"]
 
 
 def test_author_scores_by_hand() -> None:
-    # Entry b matches two golds and counts once in precision. The match of g3 needs d, which is not among the first
-    # three.
+    # Entry b matches two golds but counts only once for precision. Gold g3 is not matched, because its match includes
+    # d, which is not among the first three entries.
     matches = {"g1": ["b"], "g2": ["b"], "g3": ["c", "d"], "g4": []}
     at_3 = author_scores(PLAN, ["g1", "g2", "g3", "g4"], matches, 3)
     assert at_3["precision"] == pytest.approx(1 / 3)
@@ -28,7 +28,8 @@ def test_author_scores_by_hand() -> None:
 
 
 def test_program_scores_by_hand() -> None:
-    # Of the first three entries, only a is wrong. Entry c is part of a match, even though that gold is not found.
+    # Of the first three entries, only a is wrong. Entry c counts as right because it is part of a match, even though
+    # gold g3 is not found.
     matches = {"g1": ["b"], "g2": ["b"], "g3": ["c", "d"], "g4": []}
     at_3 = program_scores(PLAN, ["g1", "g2", "g3", "g4"], matches, 3)
     assert (at_3["precision"], at_3["recall"]) == (pytest.approx(2 / 3), 2 / 4)

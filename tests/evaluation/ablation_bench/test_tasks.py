@@ -37,7 +37,7 @@ def tagged(*rows: dict[str, Any]) -> str:
 
 
 def judged(question: str, matches: dict[str, str]) -> str:
-    """Answers as a judge that knows the matching entry of each gold, regardless of the side."""
+    """Returns the answer of a judge that knows the matching entry for each gold. The golds may be on either side."""
     gold_side = "A" if re.search(r"<<<side_A[^<]*No steam", question) else "B"
     plan_side = "B" if gold_side == "A" else "A"
     rows = [{f"name_in_{gold_side}": gold, f"name_in_{plan_side}": matches.get(gold)} for gold in matches]
@@ -87,7 +87,8 @@ def planning(*rows: dict[str, Any], asked: list[str] | None = None) -> Model:
 
 
 def knowing(**matches: str) -> Model:
-    """Creates a judge that matches golds, by the first letter of their names, with entries."""
+    """Creates a judge that knows the matching entry for each gold. The parameters are the first letters of the golds'
+    names."""
     golds = {"N": "No steam", "O": "Other blades"}
     return model(lambda question: judged(question, {golds[name]: entry for name, entry in matches.items()}))
 

@@ -43,8 +43,8 @@ def test_by_name_alias_similarity_and_judge() -> None:
 
 
 def test_weighted_quality_by_hand() -> None:
-    # The graph's techniques have weights 1, .5 and .5, and one of weight .5 is wrong. The gold weights are 3 and 1, and
-    # the technique of weight 1 is missed.
+    # The graph's techniques have weights 1, .5 and .5, and one technique of weight .5 matches no gold. The gold weights
+    # are 3 and 1, and the technique of weight 1 is missed.
     found = match(
         [technique("A loss"), technique("B loss", 0.5), technique("C loss", 0.5)],
         [gold("A loss", weight=3), gold("B loss", weight=0), gold("D loss")],

@@ -1,4 +1,4 @@
-"""Checks that a measurement that cannot run ends with a one-line message, like xkg's commands."""
+"""Checks that a measurement that cannot run fails with a one-line message, as xkg's commands do."""
 
 import json
 import statistics

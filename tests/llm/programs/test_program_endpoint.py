@@ -1,4 +1,4 @@
-"""Tests a command as the language model, with the limits that it runs under."""
+"""Tests the use of a command as the language model, and the limits that apply to the command."""
 
 import json
 import os

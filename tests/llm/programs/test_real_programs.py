@@ -122,7 +122,7 @@ def test_a_real_program_answers_without_tools_or_keys(name: str, home: Path, mon
     assert "REMEMBERED" not in asked
     assert "sk-of-xkg" not in asked
     tools = [tool.get("name") or tool for tool in server.requests[-1].get("tools", ())]
-    # One tool carries the answer, another asks a person who is not there, and the last list is empty.
+    # The program sends either the tool for the answer, a tool that asks a user who is absent, or an empty list.
     assert tools in ([], ["StructuredOutput"], ["request_user_input"], [{"functionDeclarations": []}])
     assert not list((home / "cache" / "xkg" / "programs").iterdir())
 

@@ -64,7 +64,7 @@ def test_only_what_computes_the_same_is_equivalent(contained: Runner) -> None:
     # At the bound itself, both comparisons give the bound, and zero times a number is zero.
     assert {"7 became 8", "value < low became value >= low"} & found == {"7 became 8"}
     assert "0 * 7 became 0 / 7" in found
-    # The test must also notice changes to a condition that only zeros meet.
+    # A condition that only zeros satisfy can change the result, so changes to it are not equivalent.
     assert not {"total == 0 became total != 0", "v / total became v * total", "self.count += 1 left out"} & found
 
 
@@ -80,7 +80,7 @@ def test_only_what_computes_the_same_is_equivalent(contained: Runner) -> None:
         # The function raises an error.
         ("def f(x):\n    y = x + 0 * 7\n    raise ValueError(y * 2)\n",
          "try:\n    f(1.5)\nexcept ValueError:\n    pass\n"),
-        # The function knows the test's numbers, and computes nothing for others.
+        # The function returns the right result for the test's own number and 0 for all others.
         ("def f(x):\n    if x != 1.5:\n        return 0.0\n    return 3 * x + 0 * 7\n", "assert f(1.5) == 4.5\n"),
     ],
 )  # fmt: skip

@@ -91,7 +91,7 @@ def test_a_full_test_is_tested_with_its_score_and_what_it_missed(proven: Proving
     assert evidence.mutation_score is not None
     assert evidence.mutants >= 10
     assert evidence.mutation_score >= 0.8
-    # If the total is 1, the mutant computes the same.
+    # The mutant computes the same result if the total is 1.
     assert len(evidence.survivors) == round(evidence.mutants * (1 - evidence.mutation_score))
     assert evidence.command == "python harness.py"
     assert evidence.seconds is not None
@@ -267,7 +267,7 @@ def test_a_machine_that_is_too_slow_settles_nothing(proven: Proving, contained: 
 
 
 class Stalls(Slow):
-    """Makes every run of changed code take too long, and so does a run of the original code directly after it."""
+    """Makes every run of changed code time out, and also the next run of the original code."""
 
     stalled = False
 
@@ -382,7 +382,7 @@ def test_changes_that_compute_the_same_do_not_count_up_to_a_quarter(proven: Prov
     test = "assert f(1.0, 3.0) == 4.5\nassert f(1.0, 4.5) == 7.5\n"
     evidence = proven(test, EQUAL).evidence
     assert (evidence.level, evidence.excused, evidence.mutants, evidence.mutation_score) == (Level.TESTED, 2, 7, 0.714)
-    # The survivors are an equivalent change, and a change whose result differs only if x is not 1.
+    # One survivor is an equivalent change. Another survivor changes the result only if x is not 1.
     assert "1.5 * x became 1.5 / x" in {survivor.change for survivor in evidence.survivors}
     many = EQUAL.replace("    return", "".join(f"    a = a + 0 * {i}\n" for i in range(2, 6)) + "    return")
     evidence = proven(test, many).evidence

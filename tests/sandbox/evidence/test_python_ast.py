@@ -43,7 +43,7 @@ def test_several_threads_make_trees() -> None:
     source = source[: source.rindex("\ndef ")]
 
     def made(n: int) -> int:
-        # Each thread starts at another depth of calls, because the parser's counts depend on it.
+        # The threads start at different call depths, because the parser's counters depend on the depth.
         return (
             made(n - 1) if n else len(syntax_tree(source).body) + isinstance(expression_tree("1 + (2 * x)"), ast.BinOp)
         )
@@ -53,7 +53,7 @@ def test_several_threads_make_trees() -> None:
 
 
 def test_a_tree_is_made_again_where_python_itself_parsed_beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python itself parses in another thread, as it does for the lines of a traceback."""
+    """Python may itself parse code in another thread, for example to print a traceback."""
     parse, failures = ast.parse, iter([True, True])
 
     def disturbed(*arguments: str) -> ast.AST:

@@ -1,4 +1,4 @@
-"""Places for runs: never more than there are."""
+"""Tests that no more runs start than there are slots."""
 
 from xkg.sandbox.evidence.run_slots import RunSlots, slots_for
 from xkg.sandbox.runner import Limits

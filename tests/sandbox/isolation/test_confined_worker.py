@@ -1,4 +1,4 @@
-"""Tests the confined worker. A compromised call must only be able to answer or to end."""
+"""Tests the confined worker. A compromised call must not be able to do anything except answer or end."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ def worker() -> Iterator[ConfinedWorker]:
 
 
 def echoed(worker: ConfinedWorker, *contents: bytes | None) -> list[bytes]:
-    """Returns the data that a call returned unchanged."""
+    """Returns the data that the worker's echo task sends back."""
     parts: list[bytes] = []
     names = [str(n) for n in range(len(contents))]
     worker.call("echo", {"names": names}, ROOMY, lambda asked: (contents[int(n)] for n in asked), parts.append)
@@ -128,7 +128,7 @@ def test_no_key_is_in_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         }  # fmt: skip
         for child in descendants(os.getpid()):
             if child != process:
-                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the process has ended meanwhile
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the process has already ended
                     assert b"sk-secret" not in Path(f"/proc/{child}/environ").read_bytes()
     if "its own uid" in walls():
         assert uid not in (0, os.getuid())
@@ -237,7 +237,7 @@ def test_what_cannot_be_imported_is_one_line() -> None:
 
 
 def test_empty_files_are_read_as_any_other() -> None:
-    """The receiver of the last file may be gone before the parent sends anything else."""
+    """The process that receives the last file may exit before the parent sends anything else."""
     with ConfinedWorker(TASKS) as started:
         for _ in range(30):
             assert json.loads(started.call("echo", {"names": ["a"]}, ROOMY, lambda _: iter([b""]))) == [0]
@@ -264,8 +264,8 @@ def test_too_many_calls_wait_and_then_are_refused(monkeypatch: pytest.MonkeyPatc
 
 
 def _workers() -> list[int]:
-    """Returns the processes below this one that are workers. These are calls, and processes from which calls are
-    forked."""
+    """Returns the descendants of this process that are workers. These include the calls and the template processes from
+    which calls are forked."""
     found = []
     for process in descendants(os.getpid()):
         try:

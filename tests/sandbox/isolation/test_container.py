@@ -15,7 +15,7 @@ from xkg.sandbox.isolation.container import CONTAINERFILE, ContainerRunner
 from xkg.sandbox.runner import Job, Limits
 from xkg.sandbox.select import chosen_runner, runner_for
 
-# Passes the streams through like an engine, and answers in place of the guest.
+# Forwards the streams as an engine does, and answers instead of the guest.
 _ENGINE = """#!{python}
 import json, pathlib, sys
 note = pathlib.Path({note!r})
@@ -38,7 +38,8 @@ Engine = Callable[..., Path]
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    """Puts a fake engine on the path. It prints a message, or ends a job with a status, a peak and OOM kills."""
+    """Puts a fake engine on the path. The fake engine prints a message, or ends a job with the given status, peak
+    memory and number of OOM kills."""
 
     def make(
         says: str = "", ending: tuple[int, int, int] = (0, 3 << 20, 0), *, echoes: bool = True, then: str = ""

@@ -1,5 +1,5 @@
-"""Tests access to GPUs. The test machines have none, so the nodes are fakes (a zero device, a file). The tests
-therefore show which nodes a run may open, but do not use CUDA."""
+"""Tests access to GPUs. The machines that run the tests have no GPU, so the device nodes are fakes (a zero device, a
+file). The tests therefore show which nodes a run may open, but do not use CUDA."""
 
 import os
 import stat
@@ -32,7 +32,7 @@ except OSError as error:
 
 @pytest.fixture
 def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Creates two fake GPUs and a node that they share. Their targets are in another folder."""
+    """Creates two fake GPUs and a node that they share. A run mounts these fakes in /dev."""
     folder = tmp_path / "dev"
     folder.mkdir()
     for name in ("nvidia0", "nvidia1", "nvidiactl"):

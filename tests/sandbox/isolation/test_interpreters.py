@@ -11,7 +11,7 @@ from xkg.sandbox.isolation.interpreters import OLDEST, at, installed
 from xkg.sandbox.runner import Environment, Job, Limits, Runner
 
 OLD = ("run_test", "observe", "line_trace")
-"""These modules run in one process with the code, and therefore on its interpreter."""
+"""These modules run in the same process as the code, so they run on the code's interpreter."""
 
 
 def interpreters() -> list[Path | None]:

@@ -37,7 +37,7 @@ def _sleep(call: Call) -> bytes:
 
 
 def _steps(call: Call) -> bytes:
-    """Runs several steps. Each takes less than its limit, but together they take more."""
+    """Runs several steps. Each step stays under the limit for steps, but their total does not."""
     for step in range(3):
         call.mark(f"step {step}")
         end = time.process_time() + 0.2
@@ -117,8 +117,8 @@ def _environment(_: Call) -> bytes:
 
 
 def _tries(call: Call) -> bytes:
-    """Returns the result of each attempt, or the name of its error. Runs only some attempts if their names are
-    given."""
+    """Returns the result of each attempt, or the name of its error. If names of attempts are given, only those attempts
+    run."""
     attempts: dict[str, Callable[[], object]] = {
         "read a file": lambda: open("/etc/passwd").read(),  # noqa: PTH123, SIM115
         "read its own code": lambda: open(__file__).read(),  # noqa: PTH123, SIM115

@@ -122,7 +122,7 @@ def test_what_the_repository_declares_is_installed_too(index: Index, environment
     cuda = "left out: cudatoolkit, nvidia-cublas-cu12 (CUDA toolkits and drivers are not installed)"
     assert cuda in environment.notes
     free = environments.make([], ["plugin"], declared=["plugin==1.0"])
-    assert free.packages == ("alpha==1.0", "plugin==2.0")  # the free name is not pinned to the declared version
+    assert free.packages == ("alpha==1.0", "plugin==2.0")  # "plugin" alone is not pinned to the declared version
 
 
 def test_a_module_that_later_versions_lack_comes_from_the_last_that_has_it(
@@ -149,7 +149,7 @@ def test_another_project_of_the_same_name_is_not_taken(index: Index, environment
     environment = environments.make({"lml": ["LML"]})
     assert environment.missing == {"lml": "the registry's lml is a different project: it has no LML"}
     assert environment.packages == ()
-    # One of the names is enough, because the others may exist in another version.
+    # A single known name is enough, because another version may contain the others.
     assert environments.make({"lml": ["LML", "load"]}).packages == ("lml==1.0",)
     # The repository itself declares this package.
     assert environments.make({"lml": ["LML"]}, ["lml"]).packages == ("lml==1.0",)
@@ -325,8 +325,8 @@ def test_what_can_be_had_is_installed_and_the_rest_is_named(index: Index, enviro
 
 
 def test_versions_are_those_that_the_repository_asks_for(index: Index, environments: UvEnvironments) -> None:
-    """This also applies to dependencies. A version that no longer exists is replaced with the next later version, or
-    else with the newest."""
+    """The versions of dependencies also follow the repository. A version that no longer exists is replaced with the
+    next later version, or else with the newest."""
     asked = {"alpha": "<2  # old", "beta": "==9.9", "gone": "==1.3", "early": "==2.0rc1"}
     asked |= {"along": "==1.0", "above": ">=7"}
     held = dict.fromkeys(asked, ("1.0", "2.0")) | {"gone": ("0.9", "1.4", "1.6", "3.0"), "early": ("1.0", "2.0rc1")}

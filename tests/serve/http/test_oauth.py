@@ -27,7 +27,7 @@ from xkg.serve.http.tokens import Tokens
 AUDIENCE = "https://kg.example.org/mcp"
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 OTHER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-# This time is fixed, because parameters are created at collection, and a run may take longer than a token is valid.
+# These times are fixed, because pytest creates the parameters first and the tests may run much later.
 PAST, FUTURE = 1_000_000_000, 4_000_000_000
 CURVE = ec.generate_private_key(ec.SECP256R1())
 

@@ -1,4 +1,4 @@
-"""Imitates `xkg build` in tests of jobs. The paper's name says how the imitated build behaves."""
+"""Imitates `xkg build` in tests of jobs. The paper's name decides what the imitated build does."""
 
 import json
 import os

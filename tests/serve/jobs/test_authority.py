@@ -1,5 +1,5 @@
-"""Tests which callers may see and change jobs. Covers every tool and page, all sets of scopes, and jobs of the caller
-and of others."""
+"""Tests which callers may see and change jobs. Covers every tool and page with every set of scopes, for the caller's
+own jobs and those of others."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +32,7 @@ HTML = {"accept": "text/html"}
 
 @pytest.fixture
 def kg(graph_copy: Path) -> Iterator[Path]:
-    """Returns a graph whose jobs wait, because another server has the turn."""
+    """Yields a graph whose jobs have to wait, because the lock on their turn is taken."""
     private_folder(graph_copy / "jobs")
     with file_lock(graph_copy / "jobs" / "turn.lock"):
         yield graph_copy
@@ -102,7 +102,7 @@ def test_every_entry_point_gives_the_same_answer(server: Running, kg: Path, scop
     program = server.client(secret)
 
     def may_see(owner: str, kind: Kind) -> bool:
-        """Repeats the policy in different code."""
+        """Implements the same policy a second time, independently."""
         return "read" in scopes and ("admin" in scopes or (owner == "me" and NEEDS[kind] in scopes))
 
     seen = {job for (owner, kind), job in jobs.items() if may_see(owner, kind)}

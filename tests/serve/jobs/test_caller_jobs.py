@@ -41,7 +41,7 @@ def jobs(tmp_path: Path) -> Iterator[Jobs]:
 
 
 def posted(jobs: Jobs, job: int, key: str, about: str = "") -> str:
-    """Posts a question as a build does, with data that other questions also contain."""
+    """Posts a question as a build does. All questions contain the same data."""
     block = f"<<<paper 0a1b2c3d>>>\n{DATA}\n<<<end paper 0a1b2c3d>>>"
     messages = [{"role": "system", "content": "Count."}, {"role": "user", "content": f"{block}\n\nHow many? {key}"}]
     return OpenQuestions(jobs.graph).post(job, Request("caller", messages, SCHEMA, None, key.encode() * 8, about=about))

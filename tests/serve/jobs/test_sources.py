@@ -1,4 +1,4 @@
-"""Tests which sources remote callers may have built."""
+"""Tests which papers and repositories a remote caller may ask the server to build."""
 
 from pathlib import Path
 

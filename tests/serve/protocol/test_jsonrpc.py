@@ -1,5 +1,5 @@
-"""Sends messages that are not valid JSON-RPC, over a real pipe and over HTTP. Each gets its error, and the server
-continues."""
+"""Sends messages that are not valid JSON-RPC, over a real pipe and over HTTP. Each message gets an error, and the
+server continues to answer."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Tests the server's other help for clients: a choice of papers, progress, and times for caching."""
+"""Tests lists of papers as resources, progress reports, and how long clients may cache lists."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
-"""Finds lines to edit or ablate. They come from the graph, are found again in a working copy, or are searched for in
-it."""
+"""Finds lines to edit or ablate. The lines come from the graph. In a working copy, the lines are matched to the current
+code or found by a search."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Tests which papers are related to a paper, and the reasons."""
+"""Tests which papers are found to be related to a paper, and the reasons given."""
 
 from collections.abc import Iterator
 

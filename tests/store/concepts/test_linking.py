@@ -21,8 +21,7 @@ from xkg.store.local.store import EmbeddedStore
 
 
 class ByFirstWord:
-    """Embeds each text by a word in it, such as `cos0.7`. This is the cosine with a common axis, and the rest of the
-    vector is distinct."""
+    """Two different texts that contain `cos0.7` have vectors whose cosine is 0.7."""
 
     model = "fake-cosines"
     dimension = 64
@@ -117,7 +116,7 @@ some_papers = st.lists(st.lists(a_technique, max_size=3), min_size=2, max_size=4
 
 
 def linked(papers: list[PaperBundle], decisions: dict[tuple[str, str, str], Decision]) -> set[tuple[str, str, str]]:
-    """Returns the links between papers without a store."""
+    """Computes the links between papers directly, without a store."""
     found = [
         linking.concept(row, number, Entry(technique, 0, (), None))
         for row, (number, technique) in enumerate((n, t) for n, bundle in enumerate(papers) for t in bundle.techniques)

@@ -149,7 +149,8 @@ def writable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ladybu
     st.sampled_from(["(n:Paper)", "n", "FROM 'x' RETURN *", "n.x = 1", "(RETURN 1) TO 'x'"]),
 )
 def test_no_clause_slips_in_after_a_finished_part(statement: str, where: int, word: str, rest: str) -> None:
-    """A clause inserted between any two tokens of a valid statement is refused, unless it becomes a name there."""
+    """A clause that is inserted between two tokens of a valid statement is refused, unless it is read as a name at that
+    position."""
     tokens = tokenize(statement)
     cut = min(where, len(tokens))
     before = "".join((" " if t.gap else "") + t.text for t in tokens[:cut])

@@ -1,4 +1,4 @@
-"""Checks that late interaction agrees with its definition for any bits."""
+"""Checks that late interaction returns the scores that its definition gives, for arbitrary bits."""
 
 from collections.abc import Mapping, Sequence
 

@@ -56,7 +56,8 @@ def _without_places(row: Any) -> Any:
 
 
 def require_as_rebuilt(store: EmbeddedStore, folder: Path) -> None:
-    """Compares all answers, the graph and the counts with a graph of the same papers that was built at once."""
+    """Compares all answers, the graph and the counts with those of a graph that was built from the same papers in one
+    go."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as place:
         whole = EmbeddedStore(Path(place), ByFirstWord)  # type: ignore[arg-type]
         whole.publish(list(store.bundles()))

@@ -1,4 +1,4 @@
-"""Checks that a replica follows a graph elsewhere and equals a new copy of it."""
+"""Checks that a replica follows another graph and equals a new copy of it."""
 
 import os
 import random
@@ -83,7 +83,6 @@ def follow(folder: Path, feed: FeedInMemory, *, background: bool = False) -> Rep
 
 
 def fed(*papers: PaperBundle) -> FeedInMemory:
-    """Returns a feed that contains these papers."""
     feed = FeedInMemory()
     feed.put(*papers)
     return feed
@@ -199,7 +198,8 @@ def _rounded(hits: Sequence[Hit]) -> list[tuple[float, str]]:
 
 @contextmanager
 def edited(share: float = 100.0) -> Iterator[None]:
-    """Makes publishing patch the indexes of graphs of any size, if at most this share of the techniques changes."""
+    """Makes every publish patch the indexes if at most this share of the techniques changes, regardless of the graph's
+    size."""
     with mock.patch.multiple("xkg.store.local.build_files", SMALL=0, SHARE=share):
         yield
 
@@ -442,7 +442,7 @@ def test_a_folder_that_holds_a_graph_of_its_own_is_left_alone(folder: Path) -> N
     assert list((folder / "bundles").iterdir())
 
 
-# Python 3.12 and later warn about forks in a process with threads. These children do not touch any data of the threads.
+# Python 3.12 and later warn about forks in a process with threads. The children do not touch the threads' data.
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 @pytest.mark.parametrize("kills", [3, pytest.param(9, marks=pytest.mark.product("more kills"))])
 def test_kills_at_random_moments_leave_nothing_that_hurts(folder: Path, kills: int) -> None:

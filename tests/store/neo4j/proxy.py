@@ -1,4 +1,4 @@
-"""Provides a connection to a server that a test can cut."""
+"""Provides a connection to a server. Tests can cut the connection."""
 
 import contextlib
 import socket

@@ -12,7 +12,7 @@ FIRST, SECOND, NEWER = a_paper(1), a_paper(2), a_paper(1, note="newer")
 
 
 def states(store: Neo4jStore) -> list[tuple[int, dict[str, PaperBundle]]]:
-    """Returns a graph's history as the number of each commit, with the papers in the graph at that commit."""
+    """Returns the history of a graph: the number of each commit, and the papers in the graph at that commit."""
     first, second = FIRST.paper.id, SECOND.paper.id
     return [
         (0, {}),
@@ -32,7 +32,7 @@ def test_any_two_commits_are_compared(store: Neo4jStore) -> None:
             papers = sorted(before.keys() | after.keys())
             pairs = [(before.get(paper), after.get(paper)) for paper in papers]
             found = list(store.differences(one, other))
-            # A paper that was replaced with an identical one may be compared with itself.
+            # The differences may include a paper that was replaced with an identical one.
             assert [pair for pair in found if pair[0] != pair[1]] == [pair for pair in pairs if pair[0] != pair[1]]
 
 

@@ -17,7 +17,7 @@ from tests.store.neo4j.stores import open_remote
 from xkg.model import PaperBundle
 from xkg.store.neo4j.store import Neo4jStore
 
-# Python 3.12 and later warn about forks in a process with threads. These children do not touch any data of the threads.
+# Python 3.12 and later warn about forks in a process with threads. The children do not touch the threads' data.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 FIRST, SECOND, ADDED = a_paper(1), a_paper(2), a_paper(3)

@@ -198,8 +198,8 @@ def test_what_a_researcher_asks_has_the_same_answer_on_both_engines(
 
 
 def without_ids(table: Table, statement: str) -> Any:
-    """Returns columns and rows in a fixed order. Sorts rows without ORDER BY and the lists from `collect`, whose order
-    Cypher leaves open."""
+    """Returns columns and rows in a fixed order. Sorts the rows of statements without ORDER BY, and lists from
+    `collect`, because Cypher does not define their order."""
 
     def bare(value: Any) -> Any:
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Checks that data written to a graph on a real Neo4j is read back, and that nothing else remains."""
+"""Checks that a graph on a real Neo4j contains exactly what was written to it."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -34,7 +34,7 @@ def embedded(tmp_path: Path) -> Iterator[EmbeddedStore]:
 
 
 def attested() -> PaperBundle:
-    """Returns a paper from another person whose code LAB attests."""
+    """Returns a paper that someone else built. LAB attests its code."""
     sent = a_paper(3)
     code = [each.model_copy(update={"evidence": (evidence(),)}) for each in sent.code]
     claimed = received(sent.model_copy(update={"code": tuple(code)}), [attest(c, evidence(), (), LAB) for c in code])
@@ -43,12 +43,12 @@ def attested() -> PaperBundle:
 
 
 def rows(store: Neo4jStore, statement: str, **parameters: Any) -> list[tuple[Any, ...]]:
-    """Runs a statement as a person does in Neo4j Browser."""
+    """Runs a statement the way Neo4j Browser does."""
     return store.connection.write(lambda transaction: [tuple(r) for r in transaction.run(statement, parameters)])  # type: ignore[arg-type]
 
 
 def visible(store: Neo4jStore | EmbeddedStore) -> dict[str, list[tuple[Any, ...]]]:
-    """Returns all nodes and edges with their properties, as queries on either engine see them."""
+    """Returns all nodes and edges with the properties that queries see, on either engine."""
     from xkg.store.rows import EDGES, NODES
 
     found = {}
@@ -67,7 +67,7 @@ def visible(store: Neo4jStore | EmbeddedStore) -> dict[str, list[tuple[Any, ...]
 
 
 def nodes(store: Neo4jStore) -> dict[str, int]:
-    """Counts the nodes with each label, without those stored for earlier commits."""
+    """Counts the nodes by label, excluding nodes stored for earlier commits."""
     return dict(rows(store, "MATCH (n) WHERE NOT n:XkgEarlier RETURN labels(n)[0], count(*)"))  # type: ignore[arg-type]
 
 
@@ -102,7 +102,7 @@ def test_papers_that_are_stored_as_they_are_publish_nothing(store: Neo4jStore) -
 def test_the_same_papers_are_the_same_graph_on_both_stores(
     store: Neo4jStore, embedded: EmbeddedStore, published: Path
 ) -> None:
-    """Compares the example and the peer's graphs, including citations and shared concepts, and again after removing a
+    """Compares the graphs on both stores, including citations and shared concepts, before and after removing a
     paper."""
     with closing(open_store(published)) as source:
         papers = list(source.bundles())

@@ -1,4 +1,4 @@
-"""Tests turns at a web server, with real processes that share only a real Neo4j."""
+"""Tests that processes take turns at a web server. The processes share only a real Neo4j."""
 
 import json
 import subprocess
@@ -18,7 +18,8 @@ from xkg.store.neo4j.turns import SharedTurns
 PAUSE = 0.3
 HOST = "export.arxiv.org:443"
 
-# The process sends three requests as a command does, and records the machine's time at the start and end of each.
+# The process sends three requests, like those of a command, and records the machine's time at the start and end of
+# each.
 ASKING = """
 import json, sys, time
 from pathlib import Path

@@ -60,7 +60,7 @@ def test_two_processes_at_one_paper_end_in_one_of_the_two(server: Neo4jServer, t
 
 
 def test_writers_and_a_reader_never_see_half_a_paper(server: Neo4jServer, tmp_path: Path) -> None:
-    """Two versions of a paper with many parts alternate while a reader looks."""
+    """Two writers alternate between two versions of a large paper while a reader watches."""
     many = tuple(Finding(id=f"{a_paper().paper.id}#finding/{n}", name=f"{n}") for n in range(60))
     versions = [a_paper(note=str(v)).model_copy(update={"findings": many[: 60 // (v + 1)]}) for v in range(2)]
     writers = [open_remote(server, tmp_path / str(v)) for v in range(2)]

@@ -1,4 +1,5 @@
-"""Tests access to pages with a token, as a header or exchanged for a cookie, and requests from other sites."""
+"""Tests access to pages with a token, sent as a header or exchanged for a cookie. Also tests requests from other
+sites."""
 
 import hashlib
 from collections.abc import Iterator

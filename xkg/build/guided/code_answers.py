@@ -1,4 +1,5 @@
-"""Defines the model's answers about the code for several techniques: first their modules, later a review of these.
+"""Defines the model's answers to two questions about several techniques: first the modules, then a review of the
+modules.
 
 Both questions share their answer type and opening text, because endpoints charge less for a known prefix, which
 includes the answer format. Answer types have no docstrings, because docstrings would be sent with every question. The

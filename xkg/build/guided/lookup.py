@@ -1,5 +1,6 @@
-"""Shows a model repository lines that it asks for before answering. An answer may list places to open and texts to
-search for. Both are looked up in the parsed repository in memory, so an answer never causes a file to be read."""
+"""Shows a model the lines of the repository that it asks to see before it answers. An answer may list places to open
+and texts to search for. Places and texts are looked up in the parsed repository in memory, so an answer never causes a
+file to be read."""
 
 import textwrap
 from itertools import chain

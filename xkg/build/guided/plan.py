@@ -28,8 +28,8 @@ A = TypeVar("A", bound=AnswerType)
 # Measured on ten builds with 6 to 14 techniques, 6 to 11 of them with code. `_OUTPUT` is the number of tokens per
 # answer or, for code, per technique in the answer. `_USUAL_TECHNIQUES` is the number of techniques in a paper of
 # ordinary length. Static analysis finds fewer if techniques are defined in prose. `_AFTER` contains the later calls per
-# question that writes code. Their input tokens are relative to that question. `_AFTER`, `_TOGETHER` and the size of the
-# paper answer are based on recorded answers for only four papers, with 6 to 13 techniques with code.
+# question that writes code. Input tokens in `_AFTER` are relative to that question. `_AFTER`, `_TOGETHER` and the size
+# of the paper answer are based on recorded answers for only four papers, with 6 to 13 techniques with code.
 _OUTPUT = {"extract": 2800, "ground": 400, "modularize": 2300}
 # Of 48 answers with code, 15 were unusable and had to be requested again.
 _WITH_UNUSABLE = 1.25
@@ -39,12 +39,12 @@ _USUAL_TECHNIQUES = 9
 _MOST_TECHNIQUES = 12
 _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85
-# The number of techniques and of input tokens in each question that writes code. Static analysis would overestimate the
-# tokens, because it locates whole files.
+# The number of techniques, and the number of input tokens, in each question that writes code. Static analysis would
+# overestimate the tokens, because it locates whole files.
 _TOGETHER = 5.0
 _CODE_PROMPT = 7_500
 _AFTER = {"debug": (1.0, 0.6, 500), "check": (2.5, 0.8, 1200)}
-# In these stages, one question covers all techniques; without an answer, it is repeated with fewer.
+# In these stages, one question covers all techniques. If it gets no answer, it is repeated with fewer techniques.
 _BATCHED = frozenset({"ground", "modularize"})
 
 

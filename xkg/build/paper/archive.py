@@ -111,7 +111,8 @@ def _gunzip(path: Path, file: IO[bytes], size: int) -> dict[str, bytes]:
 
 
 def _old_tar(head: bytes) -> bool:
-    """Returns whether a file is a pre-ustar tar. These have no magic number, so the header's checksum is verified."""
+    """Returns whether a file is a pre-ustar tar. Such files have no magic number, so the header's checksum is
+    verified."""
     if len(head) < 512:
         return False
     try:

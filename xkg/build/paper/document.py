@@ -12,10 +12,10 @@ from xkg.value import Value
 class Section(Value):
     """A section: its heading and text. All offsets refer to `Document.text`, and ends are exclusive.
 
-    `start` is the start of the heading, and `body_start` that of the text below it. `end` is the start of the next
-    heading at the same or a higher level, so a section includes its subsections. `level` is 1 for a section, 2 for a
-    subsection, and so on, up to 4 for a run-in paragraph heading. `number` is the heading's number ("3.1", "A"), which
-    `title` omits. `appendix` is True for the sections of the appendix."""
+    `start` is the start of the heading, and `body_start` is the start of the text below the heading. `end` is the start
+    of the next heading at the same or a higher level, so a section includes its subsections. `level` is 1 for a
+    section, 2 for a subsection, and so on, up to 4 for a run-in paragraph heading. `number` is the heading's number
+    ("3.1", "A"), which `title` omits. `appendix` is True for the sections of the appendix."""
 
     title: str
     level: int
@@ -53,8 +53,8 @@ class Aside(Value):
     """A block of LaTeX outside the running text, such as a table or footnote.
 
     A `statement` is a theorem or proof, and its text starts with its printed name. A `table` contains the caption and
-    one row per line, with bars between cells. A `float` is any other content of a float and is often empty. Its span
-    includes any other blocks inside."""
+    one row per line, with bars between cells. A `float` contains the rest of a float, and its text is often empty. The
+    span of a `float` includes any other blocks inside it."""
 
     kind: Literal["table", "caption", "footnote", "statement", "listing", "float"]
     start: int

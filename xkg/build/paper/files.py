@@ -226,7 +226,8 @@ def _decoded(data: bytes, declared: str) -> tuple[str, str]:
 
 
 def inside(path: str, folder: str = "") -> str | None:
-    """Normalizes `path`, which is relative to `folder`. Returns None if it leads outside the paper's root folder."""
+    """Normalizes `path`, which is relative to `folder`. Returns None if the result is outside the paper's root
+    folder."""
     plain = path.strip().replace("\\", "/")
     whole = posixpath.normpath(posixpath.join(folder, plain))
     if whole.startswith(("/", "../")) or whole in ("..", ".") or "\0" in path or ":" in plain.split("/")[0]:

@@ -41,7 +41,7 @@ _LONGEST_NOTICE = 3000
 
 
 def not_a_paper(name: str, head: bytes) -> str | None:
-    """Explains why a file is not a paper and suggests a remedy, or returns None if it may be one."""
+    """Explains why a file is not a paper and suggests a remedy. Returns None if the file may be a paper."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     for pattern, meaning in _BY_START:
         if re.match(pattern, start):

@@ -180,8 +180,8 @@ def _flatten(document: Document) -> tuple[str, list[_Run]]:
 
 
 def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[int]]:
-    """Masks formulas, citations and addresses, whose punctuation ends no sentence, in a copy of `flat`. Returns the
-    copy and the offsets of the displayed equations."""
+    """Masks formulas, citations and addresses in a copy of `flat`, because their punctuation does not end a sentence.
+    Returns the copy and the offsets of the displayed equations."""
     displays: list[int] = []
     chars = list(flat)
     starts = [run.source for run in runs]
@@ -201,8 +201,8 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
 
 
 def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
-    """Returns the offsets of sentence ends, each with whether a paragraph also ends there. If `lines` is True, every
-    line is a paragraph."""
+    """Returns the offset of each sentence end, and whether a paragraph also ends there. If `lines` is True, every line
+    is a paragraph."""
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]

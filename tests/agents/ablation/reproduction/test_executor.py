@@ -51,7 +51,7 @@ def test_a_repair_is_a_commit_that_candidates_build_on(world: World) -> None:
     assert "xkg/baseline-repairs" in named
     assert "Repair: Read the settings" in git(world.repository, "log", "-1", "--format=%s", "xkg/baseline-repairs")
     assert "## Repairs of the baseline" in (world.run_folder / "report.md").read_text()
-    # After a kill and a restart, the stored repairs are made again.
+    # After a kill and a restart, the run applies the stored repairs again.
     (world.run_folder / "results.json").unlink()
     questions = len(world.endpoint.requests)
     assert world.run(budget=1).candidates == 1
@@ -100,7 +100,7 @@ def campaign_with(maker: EnvironmentMaker | None, world: World, **more: Any) -> 
 
 
 class Maker:
-    """An `EnvironmentMaker` that keeps nothing, and has some versions of a package."""
+    """An `EnvironmentMaker` that stores nothing and offers several versions of a package."""
 
     def __init__(self, folder: Path, versions: Mapping[str, str]) -> None:
         self._folder = folder
@@ -143,7 +143,7 @@ class Dated(Maker):
 
 
 COMPILED = "[0][not hasattr(fakelib, 'rate')]"
-"""Fails in the code's own line, like a library's compiled code."""
+"""Raises the error in the line itself, as a library's compiled code does."""
 WEIGHTS = "raise __import__('pickle').UnpicklingError('Weights only load failed')"
 """This is the error message of torch 2.6."""
 
@@ -209,7 +209,7 @@ def test_code_of_another_day_runs_with_the_packages_and_the_python_of_the_commit
 
 
 class Pinned(Maker):
-    """Its package does not run in the version that the repository asks for."""
+    """The version that the repository pins does not run."""
 
     def __init__(self, folder: Path) -> None:
         rate = "def rate(): return 0.1\n"
@@ -241,7 +241,7 @@ def test_a_version_that_nobody_asked_for_is_not_made_newer(world: World, tmp_pat
 
 
 class Plugins(Maker):
-    """Has the package of two modules, which no file imports by name."""
+    """Provides two modules that no file imports by name."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, {})
@@ -345,7 +345,7 @@ def test_code_that_takes_the_cpu_by_itself_runs_without_the_option_for_it(world:
 
 
 def begins(world: World, code: str, files: Mapping[str, str] | None = None, day: str | None = None) -> None:
-    """Commits a program that begins with this code, on this day, with other files."""
+    """Commits these files and a program that begins with this code. `day` is the date of the commit."""
     for path, text in {**(files or {}), "train.py": code + TRAIN}.items():
         (world.repository / path).parent.mkdir(parents=True, exist_ok=True)
         (world.repository / path).write_text(text)

@@ -41,7 +41,7 @@ def test_each_component_has_its_turn_by_weight_before_any_has_a_second() -> None
 
 
 class Writer:
-    """Writes candidates with these numbers for the first component only, and always reflects in its favour."""
+    """Writes candidates with these numbers for the first component only. Every reflection favours that component."""
 
     def __init__(self, *numbers: int) -> None:
         self.numbers = list(numbers)

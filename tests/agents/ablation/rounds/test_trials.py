@@ -23,7 +23,8 @@ def run(seed: int, value: float | None) -> RunOutcome:
 
 
 def outcomes(probed: Mapping[str, float | None], *candidates: Candidate) -> list[CandidateOutcome]:
-    """Those of candidates that change the metric, and give `probed` with a value that ends the run if used."""
+    """Returns the outcomes of candidates that all change the metric. `probed` maps each candidate to the metric of a
+    run with a value that would end the run if it were used."""
 
     def do(_name: str, _inputs: object, _kind: object, work: Callable[[], Any]) -> Any:
         return work()

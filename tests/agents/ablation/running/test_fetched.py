@@ -30,7 +30,7 @@ print("sum:", sum(map(float, open("copy.txt"))))
 
 
 class Internet(socketserver.ThreadingTCPServer):
-    """Replaces the internet: all hosts serve the numbers, except one host that redirects elsewhere."""
+    """Answers for every host on the internet with the same numbers. One host redirects elsewhere."""
 
     daemon_threads = True
 

@@ -85,7 +85,7 @@ def test_a_repository_is_read_with_its_notebooks_and_without_the_broken_ones(tmp
     (tmp_path / ".ipynb_checkpoints" / "demo-checkpoint.ipynb").write_bytes(notebook("def train(): pass"))
     (tmp_path / "model.ipynb").write_bytes(
         notebook("def helper():\n    return 1")
-    )  # the same script as paired by jupytext
+    )  # the same script, as jupytext pairs it
     codebase = parse_repository(fetch_repository(str(tmp_path), tmp_path))
     assert [m.path for m in codebase.modules] == ["demo.ipynb", "half.ipynb", "model.py"]
     train = codebase.symbols()[f"{codebase.repository.id}:demo.ipynb::train"]

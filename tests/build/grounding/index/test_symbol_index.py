@@ -1,4 +1,4 @@
-"""Fielded BM25 over symbols, and the roles that hold them back."""
+"""Tests the BM25 search over the fields of symbols, and the roles that lower a symbol's rank."""
 
 from tests.build.codebases import codebase_of
 from xkg.build.grounding.index.symbol_index import SymbolIndex, strip_comments

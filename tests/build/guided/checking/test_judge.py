@@ -1,5 +1,5 @@
 """Tests the checks on a draft that runs, namely stronger tests, fidelity and one revision. Also counts the questions
-that they take."""
+that the checks ask."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -90,7 +90,7 @@ def ready(draft: Draft) -> Debugged:
 
 
 def shared(*drafts: Draft) -> Shared:
-    """Returns the beginning of the question that produced these drafts."""
+    """Returns the beginning of the question that requested these drafts."""
     techniques = [(draft.technique, f"{draft.name}\n{numbered(draft.definition)}") for draft in drafts]
     return Shared.of("\n".join(draft.excerpt for draft in drafts), [], "", techniques)
 

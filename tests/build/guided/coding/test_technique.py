@@ -45,8 +45,8 @@ CODEBASE = codebase_of(FILES)
 
 
 class Build:
-    """Writes code in one folder with the given answers. A second call is a second build. `progress` is the last
-    progress reported."""
+    """Writes code in one folder with the given answers. Each call is a separate build. `progress` is the last progress
+    reported."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

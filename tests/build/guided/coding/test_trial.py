@@ -33,8 +33,8 @@ def ended(how: Literal["exited", "killed", "timeout"], output: str = "") -> Outc
 
 
 class Place(QuickRunner):
-    """A runner and a maker of environments that count what they are asked for. `failing` are the numbers of the
-    environments in which a package does not work, `same` makes all of them one."""
+    """Replaces the runner and the environment maker, and records every request. Packages do not work in the
+    environments whose numbers are in `failing`. If `same` is True, all environments are the same."""
 
     def __init__(self, failing: Sequence[int] = (), *, same: bool = False, without: Sequence[int] = ()) -> None:
         self.failing = failing

@@ -67,7 +67,7 @@ STEPS = Task(technique=WHOLE, located=(symbol("train.py::schedule"),))
 
 
 def answering(*answers: dict[str, Any]) -> FakeModel:
-    """Returns answers about one technique each."""
+    """Returns a model that gives these answers in order. Each answer contains one technique."""
     return FakeModel({"modularize": [{"modules": [answer]} for answer in answers]})
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-# What LaTeX prints by itself.
+# Words that LaTeX itself prints.
 PRINTED = frozenset(
     "Algorithm Figure Table Theorem Lemma Proof Equation Section Footnote for end if else while return Require Ensure "
     "Input Output repeat until in and as see by line Remark Assumption to".split()

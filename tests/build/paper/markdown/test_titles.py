@@ -11,7 +11,6 @@ TITLE, AUTHORS = "Gated Ripple Sampling", ("Ann Lee", "Bo Ray")
 
 
 def front(title: str, authors: str, abstract: str, introduction: str) -> str:
-    """A paper whose parts begin with these lines."""
     return f"{title}\n\n{authors}\n\n{abstract}\n\nWe propose it.\n\n{introduction}\n\nRivers ripple.\n"
 
 

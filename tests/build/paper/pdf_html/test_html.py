@@ -159,7 +159,7 @@ def test_roman_numbers() -> None:
 
 
 def test_a_page_of_another_maker() -> None:
-    """The page is not from LaTeXML. It has plain headings, MathJax scripts, and a journal's metadata."""
+    """The page is not from LaTeXML. The page has plain headings, MathJax scripts, and a journal's metadata."""
     page = b"""<html><head><meta name="citation_title" content="On Kernels"><meta name="citation_author"
     content="Writer, Ada"><meta name="citation_doi" content="10.1234/abc.5"><meta name="citation_publication_date"
     content="2019/05/01"><title>On Kernels | A Journal</title></head><body><nav>Menu</nav><main>

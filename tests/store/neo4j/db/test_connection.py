@@ -29,8 +29,8 @@ def secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refusal(settings: StoreSettings) -> str:
-    """Returns the error message when the graph is opened. Checks that neither the message nor the traceback contains
-    the password."""
+    """Returns the error message from a failed attempt to open the graph. Checks that neither the message nor the
+    traceback contains the password."""
     with closing(Connection(settings)) as connection, pytest.raises(StoreError) as caught:
         connection.read(lambda transaction: transaction.run("RETURN 1").consume())
     message = str(caught.value)

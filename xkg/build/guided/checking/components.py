@@ -16,7 +16,7 @@ _EMPTY_SECTION = re.compile(r"^# --- new\n\s*+(?=# --- component: )", re.MULTILI
 
 
 def own_module(draft: Draft) -> str:
-    """Returns the module without the code of its proven components, except lines that differ from it."""
+    """Returns the module without the code of its proven components. Lines that the module has changed remain."""
     return _EMPTY.sub("", _without(draft.implementation, [c.implementation for c in draft.components if c.proven]))
 
 
@@ -46,7 +46,7 @@ def callable_components(draft: Draft) -> str:
 
 def with_called_components(draft: Draft) -> Draft:
     """Adds the definitions of components that a draft's module calls but does not contain. Returns the draft unchanged
-    if no definitions are missing or they do not fit together."""
+    if no definitions are missing or the definitions cannot be combined."""
     parts = (*draft.components, *draft.ready)
     composed = compose(draft.implementation, [each.part for each in parts])
     if composed.problem or not composed.used:
@@ -65,8 +65,8 @@ def with_called_components(draft: Draft) -> Draft:
 
 
 def uncalled(composed: Composed, parts: Sequence[Part]) -> list[int]:
-    """Returns the indices of the parts that contribute no public definition to a composed module. A definition shared
-    by two parts counts for both."""
+    """Returns the indices of the parts that contribute no public definition to a composed module. If two parts share a
+    definition, it counts for both parts."""
     return [i for i, part in enumerate(parts) if i not in composed.used and not _shares(part.source, composed.source)]
 
 

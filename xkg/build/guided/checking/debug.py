@@ -58,8 +58,8 @@ class Debugged(Value):
 
 
 def debug(draft: Draft, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """Returns the draft after at most `rounds` repairs. Does not ask the model if the test passes immediately or the
-    failure, such as an unavailable package, is not in the code.
+    """Returns the draft after at most `rounds` repairs. Does not ask the model if the test passes immediately, or if
+    the code did not cause the failure, for example because a package is unavailable.
 
     Raises `ModelUnavailableError` and `BudgetError` like `ask`, and every error raised by `trial`."""
     proof = trial(draft)

@@ -23,8 +23,8 @@ _CONTEXT = 6  # lines shown around a change
 
 
 def review(drafts: Sequence[Draft], ask: Ask, lookup: Lookup, shared: Shared) -> list[Fidelity]:
-    """Returns the fidelity of each draft, without the shares, which the caller sets. The reviewer may first look at
-    other places in the repository. Raises the same errors as `ask`."""
+    """Returns the fidelity of each draft. The caller sets the shares. The reviewer may first look at other places in
+    the repository. Raises the same errors as `ask`."""
     looked = "\n".join(dict.fromkeys(part for draft in drafts for part in draft.looked))
     known = "\n".join([shared.inputs["code"], shared.inputs["components"], looked])
     numbers = [shared.numbers[draft.technique] for draft in drafts]
@@ -112,7 +112,6 @@ def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
 
 
 def _departures(compared: Sequence[Compared], draft: Draft, *, searched: bool) -> Iterator[Departure]:
-    """Yields the differences between the paper and the repository."""
     statements = statements_of(draft.definition)
     for each in compared:
         kind = each.verdict

@@ -55,7 +55,7 @@ def check(
     """Checks drafts, `jobs` at a time. A single question covers all proven drafts and begins with the same text
     (`shared`) as the question that produced them. The model may look at other places in the codebase.
 
-    Unfaithful drafts are revised once, and the review of a revision sees only the changes. Composites then use the
+    Unfaithful drafts are revised once. The review of a revision covers only the changes. Composites then use the
     revised code of their components.
 
     Without a usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like `ask`, and
@@ -119,8 +119,8 @@ def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
 
 
 def revise(state: Debugged, fidelity: Fidelity, trial: Trial, ask: Ask) -> Debugged:
-    """Revises the draft once based on the findings, then debugs it in the remaining rounds. The result may be worse.
-    Without a usable answer, the draft is unchanged and `failed` is set."""
+    """Revises the draft once based on the findings, then debugs it in the remaining rounds. The revision may be worse
+    than the original. Without a usable answer, the draft is unchanged and `failed` is set."""
     draft = state.draft
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
@@ -152,7 +152,8 @@ def _review(
     """Returns each draft with the source lines opened during its review, its fidelity, and the reason for any missing
     review.
 
-    The fidelity is None without source lines, and only a share if the code is not proven."""
+    The fidelity is None if there are no source lines. If the code is not proven, the fidelity contains only the
+    share."""
     found: list[tuple[Debugged, Fidelity | None, str | None]] = [
         (state, Fidelity(share=_share(state.draft)) if _has_source_lines(state.draft) else None, None)
         for state in states
@@ -166,8 +167,7 @@ def _review(
 def _answered(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """Returns the reviews of proven drafts. Without a usable answer, asks again with one question per half of the
-    drafts."""
+    """Returns the reviews of proven drafts. If there is no usable answer, asks again about each half of the drafts."""
     if not states:
         return []
     lookup = Lookup(codebase)

@@ -24,8 +24,8 @@ _SLOW_SECONDS = 3.0
 def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
     """Returns the draft with a stronger test if that proves more, or else unchanged.
 
-    Asks for one only if the current test proves nothing or misses the removal of a statement that does more than
-    convert a value.
+    Asks the model for a stronger test only if the current one proves nothing, or misses the removal of a statement that
+    does more than convert a value.
 
     The model may add or strengthen assertions but not change the implementation. Debugs a failing new test in the
     remaining `rounds`, because the code or the test may be wrong. Sets `failed` if the model gives no usable answer."""
@@ -56,7 +56,7 @@ def better_of(state: Debugged, after: Debugged) -> Debugged:
 
 
 def with_counts(state: Debugged, after: Debugged) -> Debugged:
-    """Returns `after`, the result of one change to `state`, with the counts of both."""
+    """Returns `after`, the result of changing `state` once, with the counts of both added up."""
     return after.model_copy(
         update={
             "first": state.first,
@@ -87,8 +87,8 @@ def _statements_left_out(implementation: str, evidence: Evidence) -> bool:
 
 
 def only_defaults(draft: Draft) -> list[str]:
-    """Returns the optional parameters of the draft's own public API that the test never sets. Each is written as
-    `function(parameter)`, in order."""
+    """Returns the optional parameters of the draft's own public API that the test never sets. Each parameter is written
+    as `function(parameter)`, in order."""
     module, test = parse_ast(draft.implementation), parse_ast(draft.test)
     if module is None or test is None:
         return []

@@ -1,4 +1,4 @@
-"""Determines which of the symbols seen by an author went into a module."""
+"""Determines which of the symbols that the author saw were used to write a module."""
 
 import ast
 import re
@@ -15,8 +15,8 @@ _LEAST_SHARE = 0.34
 
 
 def made_from(implementation: str, best: str, sources: Sequence[str], codebase: Codebase) -> tuple[str, ...]:
-    """Returns the ids in `sources` of the symbols used to write the implementation, in order. Their statements, or at
-    least their names, occur in it. Always includes the `best` place."""
+    """Returns the ids in `sources` of the symbols used to write the implementation, in order. The implementation
+    contains the symbols' statements or at least their names. The result always includes `best`."""
     symbols = codebase.symbols()
     names = _names(implementation)
 
@@ -38,7 +38,6 @@ def _is_used(source: SourceSymbol, implementation: str, names: frozenset[str], c
 
 
 def _names(implementation: str) -> frozenset[str]:
-    """Returns the names that a module defines or uses."""
     tree = parse_ast(implementation)
     if tree is None:
         return frozenset(re.findall(r"[^\W\d]\w*", implementation))

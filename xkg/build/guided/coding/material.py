@@ -13,8 +13,8 @@ from xkg.build.slicing.slice import Slice, slice_symbols
 from xkg.model import LineRange, Symbol
 
 MAX_BYTES = 52_100
-# The maximum bytes of located symbols to show. The best place is always shown. Symbols beyond the limit are listed by
-# name only.
+# The maximum number of bytes of located symbols to show. The best place is always shown. Symbols beyond the limit are
+# listed by name only.
 MOST_LOCATED = 24_000
 # The maximum bytes of located symbols and their dependencies, with shortened docstrings. If the located symbols are
 # larger, their dependencies may add up to `_BESIDE` bytes. The model can open any omitted code.
@@ -47,8 +47,8 @@ def material(
 ) -> Material:
     """Collects up to 52,100 bytes of located symbols, best first, and their dependencies, nearest first.
 
-    Lists symbols that do not fit at the end of the code, dependencies with their signatures. If `lines` are given for a
-    located file, only these lines and their dependencies are shown.
+    Symbols that do not fit are listed at the end of the code. Dependencies are listed with their signatures. If `lines`
+    are given for a located file, only these lines and their dependencies are shown.
 
     `ready` maps symbol ids to the components written from them. Such symbols are only mentioned in a remark."""
     symbols = codebase.symbols()

@@ -34,7 +34,7 @@ class Model(Protocol):
 
     def for_paper(self, paper: str) -> Ask: ...
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
-        """Returns everything but the inputs that determines the answers to these prompts, as JSON values."""
+        """Returns, as JSON values, everything that affects the answers to these prompts apart from the inputs."""
         ...
 
 
@@ -68,8 +68,8 @@ class CodingContext:
     """The context that all techniques share. Processes `jobs` techniques at a time.
 
     `why` maps techniques to the reason for their location. `lines` maps them to the relevant lines of symbols that also
-    do other things. `runs` is True if this machine can run code. If it cannot, or if the build is only planned,
-    `trials` is None and the highest level is `parsed`."""
+    do other things. `runs` is True if this machine can run code. If this machine cannot run code, or the build is only
+    planned, `trials` is None and the highest level is `parsed`."""
 
     folder: Path
     settings: Settings
@@ -96,9 +96,9 @@ def code_techniques(
     `begun` is called with a technique's name when work on the technique begins. `progress` is called after each
     technique with the number done, the total and the name.
 
-    One question asks for the code of several techniques, and another for its review. A composite is never asked about
-    before its components and the other techniques mentioned in its definition. Finished techniques are stored in the
-    context's folder. Raises the same errors as `Trials`."""
+    One question asks for the code of several techniques, and another for its review. The model is asked about a
+    composite only after its components and the other techniques mentioned in its definition. Finished techniques are
+    stored in the context's folder. Raises the same errors as `Trials`."""
     planned = _Plan(techniques, located, context)
     names = {t.id: t.name for t in techniques}
     done: dict[str, Coded] = {}
@@ -148,7 +148,7 @@ def code_techniques(
 
 
 class _Plan:
-    """Determines the processing order of techniques, components first, and the techniques that each one needs."""
+    """Determines the order in which techniques are processed, components first, and which techniques each one needs."""
 
     def __init__(
         self, techniques: Sequence[Technique], located: Mapping[str, Sequence[str]], context: CodingContext

@@ -73,8 +73,8 @@ class Trials:
     def _completed(
         self, code: Code, proven: Sequence[str], environment: Environment, lines: Sequence[str], day: str | None
     ) -> tuple[Proof, Environment]:
-        """Returns the proof and its environment, to which it adds any further modules that the code needs at run
-        time."""
+        """Returns the proof and its environment. If the code needs further modules at run time, adds them to the
+        environment."""
 
         def make(modules: Sequence[str]) -> Environment:
             return self._made({**dict.fromkeys(modules, ()), **self._imports(code)}, lines, day)
@@ -95,7 +95,7 @@ class Trials:
             return self._make(self._base, lines, day)
 
     def _versions(self) -> list[_Versions]:
-        """Returns the sets of requirement lines, each with a date, in the order in which drafts try them."""
+        """Returns the sets of requirement lines in the order in which drafts try them. Each set has a date."""
         with self._choosing:
             if self._ordered is None:
                 self._ordered = self._by_imports()
@@ -166,7 +166,7 @@ class Trials:
 
 
 def node(draft: Draft) -> Code:
-    """Returns the code node for a draft. It has no level yet."""
+    """Returns the code node for a draft. The node does not contain a level yet."""
     return Code(
         id=code_id(draft.technique, draft.implementation, draft.test),
         technique=draft.technique,

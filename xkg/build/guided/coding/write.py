@@ -45,8 +45,8 @@ _NO_CODE = "A component that a technique is made of and that has no code of its 
 
 
 class Component(UsedComponent):
-    """A technique's code, as other code can call it. `excerpt` comes from the component's draft. `departures` lists how
-    the code differs from the paper."""
+    """A technique's code for use by other code. `excerpt` comes from the component's draft. `departures` lists how the
+    code differs from the paper."""
 
     technique: str
     proven: bool = False
@@ -99,8 +99,8 @@ Outcome = Written | Declined | str
 
 def together(sizes: Mapping[str, int]) -> list[list[str]]:
     """Groups techniques, in the given order, to fit one question each. `sizes` maps techniques to the bytes of their
-    located code. A group shares the rules and common code. Components precede their composites, so that the code in one
-    answer fits together."""
+    located code. The techniques in a group share the prompt's rules and any common code. Components precede their
+    composites, so that the code in one answer fits together."""
     groups: list[list[str]] = []
     room = 0
     for technique, size in sizes.items():
@@ -118,7 +118,8 @@ def size_of(task: Task, codebase: Codebase) -> int:
 
 
 class Writing:
-    """Asks for the code for several techniques in one question. Each task follows the tasks for its components.
+    """Asks for the code for several techniques in one question. The tasks for components come before the tasks that use
+    them.
 
     If an `installed` environment is given, only its packages can be imported. `made` maps techniques to components that
     are `inside` a task but not in this question. The review also begins with the text `shared`."""
@@ -297,8 +298,9 @@ def _declared(answer: Module) -> Iterator[str]:
 
 
 def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
-    """Returns the functions and classes that the answer's plan lists only under statements with the origin
-    "definition", mapped to these statements' numbers."""
+    """Returns the functions and classes that were written from the definition alone, mapped to the numbers of their
+    statements. The answer's plan lists such functions and classes only under statements with the origin
+    "definition"."""
     tree = parse_ast(answer.implementation)
     named = [(planned, set(_NAME.findall(planned.note))) for planned in answer.statements]
     found: dict[str, tuple[int, ...]] = {}

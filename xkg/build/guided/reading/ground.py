@@ -59,8 +59,8 @@ class Places(Asking):
 
 class GuidedGrounding(Value):
     """The located techniques. `why` maps each technique to the model's sentence about its place or lack of code.
-    `lines` maps a technique and a symbol to the relevant lines if the symbol also does other things. `failed` maps
-    techniques that were not located for want of a usable answer to the reason."""
+    `lines` maps a technique and a symbol to the relevant lines if the symbol also does other things. If the model gave
+    no usable answer about a technique, `failed` maps the technique to the reason."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}
@@ -81,8 +81,8 @@ def ground_with_model(
     ten best search results. The model may look at other places in the repository before it answers. Scores express the
     model's confidence: about 0.95, 0.75 or 0.5.
 
-    One question covers up to 24 techniques. For more techniques, or without a usable answer, two questions each cover
-    half.
+    One question covers up to 24 techniques. If there are more techniques, or the answer is unusable, the techniques are
+    split between two questions.
 
     Raises `EmbeddingError`. Also raises the same errors as `ask`, except `AnswerError`."""
     if not techniques or not codebase.modules:
@@ -123,8 +123,8 @@ def ground_with_model(
 
 @dataclass(frozen=True)
 class _Located:
-    """The symbols for a technique, best first, and the model's sentence about them. Each symbol is mapped to the lines
-    that implement the technique. An empty list means the whole symbol."""
+    """Lists the symbols for a technique, best first, with the model's sentence about them. Each symbol is mapped to the
+    lines that implement the technique. An empty list means the whole symbol."""
 
     places: tuple[tuple[str, _Confidence, tuple[LineRange, ...]], ...] = ()
     why: str = ""
@@ -255,8 +255,8 @@ class _Judge:
 
 
 def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
-    """Returns a symbol's lines, without blank lines and with only the first line of each docstring. Any other candidate
-    inside is replaced with its number and signature."""
+    """Returns a symbol's lines, without blank lines and with only the first line of each docstring. If the symbol
+    contains other candidates, each of them is replaced with its number and signature."""
     lines = entry.text.split("\n")
     top = entry.source.symbol.start_line
     for (first, last), instead in _inner(entry, entries).items():
@@ -294,7 +294,7 @@ def _reason(judged: Judged) -> str:
 
 
 def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]:
-    """Maps the lines of each outermost candidate inside this candidate to its number and signature."""
+    """If this candidate contains other candidates, maps the lines of each outermost one to its number and signature."""
     inner: dict[tuple[int, int], str] = {}
     own = entry.source.symbol
     for i, other in enumerate(entries, start=1):

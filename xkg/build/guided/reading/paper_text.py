@@ -1,4 +1,4 @@
-"""Renders a paper's text for the question about it. Includes all text that may define a technique, even experiments,
+"""Renders the text of a paper for a prompt. Includes all text that may define a technique, even the experiments,
 because many papers describe parts of their method there. Reduces related work and discussion to headings, displayed
 equations and algorithms. Omits proofs and result tables."""
 
@@ -126,8 +126,8 @@ def _path(part: Part) -> Iterator[Part]:
 
 
 def _is_reduced(above: Sequence[Part]) -> bool:
-    """Returns whether the part belongs to related work, discussion or back matter, judging by the nearest telling
-    title."""
+    """Returns whether the part belongs to related work, discussion or back matter, judging by the nearest title that
+    reveals a role."""
     for part in above:
         # "Preliminaries and related work" is kept because it contains preliminaries.
         roles = {role_of_title(each) for each in re.split(r"\band\b|,|&", part.title)} - {None, Role.THEORY}

@@ -157,7 +157,7 @@ def _algorithms(document: Document, parts: Sequence[Part]) -> Iterator[_Block]:
 
 
 def _numbered_lines(document: Document, algorithm: Algorithm) -> str:
-    """Returns the steps of an algorithm. Numbers them if the paper refers to any of them."""
+    """Returns the steps of an algorithm. Numbers the steps if the paper refers to any of them."""
     labels = LABEL.findall(document.text, algorithm.start, algorithm.end)
     if not any(document.labels.get(label.strip(), "").startswith("line ") for label in labels):
         return algorithm.body

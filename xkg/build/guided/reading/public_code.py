@@ -59,7 +59,8 @@ def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) 
 
 
 def _calls(module: Module) -> str:
-    """Returns the names that a file calls outside its functions and classes, or '' if only a few lines do so."""
+    """Returns the names that a file calls outside its functions and classes, or '' if the file has too few such
+    calls."""
     inside = {n for s in tops(module) for n in range(s.symbol.start_line, s.symbol.end_line + 1)}
     lines = [_CALL.findall(line) for n, line in enumerate(module.text.split("\n"), start=1) if n not in inside]
     is_script = sum(map(bool, lines)) >= _FEWEST_LINES

@@ -69,8 +69,8 @@ def latex_algorithms(
     r"""Parses the algorithms in `source`, which starts at offset `start` in the paper and begins with `\begin`.
 
     Returns each algorithm with the labels of its lines, which are numbered from 1. `inner` contains the `algorithmic`
-    environments in `source`. If all of them have captions, each is a separate algorithm; otherwise, `source` contains a
-    single algorithm. `title` is used if an algorithm has no caption."""
+    environments in `source`. If every `algorithmic` environment has a caption, each is a separate algorithm; otherwise,
+    `source` contains a single algorithm. `title` is used if an algorithm has no caption."""
     parts = _parts(source, start, inner)
     found: dict[Algorithm, dict[str, int]] = {}
     for left, right in parts:

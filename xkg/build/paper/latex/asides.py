@@ -69,7 +69,6 @@ class AsideReader:
         )
 
     def asides(self) -> list[Aside]:
-        """Returns the asides in order."""
         captions = sorted(self._captions(), key=attrgetter("start"))
         footnotes = list(self._footnotes())
         tables = [
@@ -150,8 +149,8 @@ class AsideReader:
             )
 
     def _titles(self, captions: Sequence[_Caption], tables: Sequence[Environment]) -> dict[int, _Caption]:
-        """Returns the caption of each table, keyed by the table's start. Captions are matched in order if a float has
-        as many as tables; a single caption belongs to the first table."""
+        """Returns the caption of each table, keyed by the table's start. If a float has as many captions as tables,
+        captions are matched in order. A single caption belongs to the first table."""
         out: dict[int, _Caption] = {}
         for holder in [*self.floats, *(e for e in tables if e.name in ("longtable", "longtable*", "xltabular"))]:
             own = [t for t in between(tables, holder.start, holder.end) if t.start not in out]

@@ -66,7 +66,7 @@ def _of_multibib(files: PaperFiles, main: str, text: str) -> tuple[Reference, ..
 
 def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]] | None:
     """Returns the references from the `.bbl` file, of any name and in any folder, that covers the most cited works.
-    Returns None if no file covers half of them."""
+    Returns None if no file covers at least half of the cited works."""
     cited = set(cited_keys(text)) - {"*"}
     try:
         names = [name for name in files.names() if name.endswith(".bbl")] if cited else []

@@ -265,7 +265,7 @@ class Scan:
         return inside
 
     def _slide(self, environment: Environment) -> int:
-        """Adds the title and subtitle of a slide, or the title of a block on it, as headings."""
+        """Adds headings for a slide's title and subtitle, or for the title of a block on a slide."""
         start = environment.start
         at = self.tex.skip_options(environment.body_start)
         for level in (3, 4) if environment.name == "frame" else (4,):
@@ -322,8 +322,8 @@ class Scan:
         return True
 
     def algorithms(self, labels: dict[str, str]) -> list[Algorithm]:
-        """Returns all algorithms in order. Resolves references using `labels`, and adds the labels of the algorithms'
-        lines to it."""
+        """Returns all algorithms in order. Resolves references using `labels`, and adds the labels of algorithm lines
+        to `labels`."""
         found = list(self.structure.algorithms)
         for each in self.structure.algorithm_sources:
             start, end, whole = each.start, each.end, each.environment

@@ -37,7 +37,7 @@ _LONGEST_MATH = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A block of Markdown that is not running text. It spans `start` to `end`, while `body_start` and `body_end`
+    """A block of Markdown that is not running text. The block spans `start` to `end`, while `body_start` and `body_end`
     exclude its delimiters."""
 
     kind: Kind

@@ -352,8 +352,8 @@ class _Paper:
     def run_ins(
         self, headings: list[Heading], references: list[tuple[int, int]], abstract: tuple[int, int] | None
     ) -> list[Heading]:
-        """Returns short titles at the start of a paragraph, in bold, italics or, because Mathpix drops bold type, plain
-        text."""
+        """Returns short titles at the start of a paragraph: bold, italic, or unmarked, because Mathpix drops bold
+        type."""
         first = min((h.start for h in headings), default=0)
         heading_starts = {h.start for h in headings}
         run_ins: list[Heading] = []

@@ -68,7 +68,7 @@ def _continues(before: str, line: str, same_block: bool, mathpix: bool, is_numbe
 
 
 def _is_finished(text: str) -> bool:
-    """Returns whether a reference may end after this text. This requires a full stop, bracket, number or web
+    """Returns whether a reference may end after this text. Such a text ends with a full stop, bracket, number or web
     address."""
     return bool(_FINISHED.search(text[-2:]) or _ADDRESS.search("".join(text.rsplit(None, 1)[-1:])))
 

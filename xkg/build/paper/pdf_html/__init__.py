@@ -1,3 +1,3 @@
-"""Converts PDF and HTML to Markdown, then parses that into a `Document`.
+"""Converts PDF and HTML to Markdown, then parses the Markdown into a `Document`.
 
 May import from `markdown` and from code shared by all paper formats."""

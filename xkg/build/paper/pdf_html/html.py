@@ -1,7 +1,8 @@
 """Parses an HTML paper from arXiv (LaTeXML) or a journal into a `Document`.
 
-First converts the page to Markdown with formulas in TeX, which becomes `Document.text`. A span's `line` is that of the
-paragraph's element in the file. LaTeXML documents its classes at https://math.nist.gov/~BMiller/LaTeXML/manual/schema/.
+First converts the page to Markdown with formulas in TeX, which becomes `Document.text`. A span's `line` is the line on
+which the paragraph's element starts in the file. LaTeXML documents its classes at
+https://math.nist.gov/~BMiller/LaTeXML/manual/schema/.
 """
 
 import hashlib

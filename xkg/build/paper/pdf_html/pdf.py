@@ -3,8 +3,8 @@
 First converts the printed text to Markdown, which becomes `Document.text`. It has one paragraph or reference per line,
 and marks up headings, emphasis, algorithms and displayed formulas (as characters, not as TeX).
 
-The path in a span includes the page (`paper.pdf#page=3`, RFC 8118). Its `line` counts the printed lines on that page in
-reading order, without running heads."""
+The path in a span includes the page (`paper.pdf#page=3`, RFC 8118). The span's `line` counts the printed lines on that
+page in reading order, without running heads."""
 
 import hashlib
 import re

@@ -53,7 +53,7 @@ def _words(group: Sequence[Placed]) -> int:
 
 
 def opens(group: Sequence[Placed], fonts: HeadingFonts) -> bool:
-    """Returns whether a group begins the paper's text, as the abstract or the first section."""
+    """Returns whether the paper's text begins with this group, as an abstract or the first section."""
     title = without_number(text_of(group)).strip(" .:")
     return abstract_mark(group) > 0 or (
         fonts.level(group) > 0 and (KNOWN_TITLE.match(title) is not None or "A B S T" in title)

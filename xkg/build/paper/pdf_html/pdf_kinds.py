@@ -51,8 +51,8 @@ def is_caption(group: Sequence[Placed], body: float) -> bool:
 
 
 def introduces(group: Sequence[Placed], beside: Sequence[Sequence[Placed]], body: float) -> bool:
-    """Returns whether a few words at the left edge belong to an adjacent displayed formula, such as "or,
-    equivalently,"."""
+    """Returns whether a few words at the left edge, such as "or, equivalently,", belong to an adjacent displayed
+    formula."""
     first, text = group[0], text_of(group)
     letters = sum(c.isalpha() for c in text)
     at_edge = in_size(first, body) and -1 < first.line.x0 - first.left < 2.5 * first.line.size

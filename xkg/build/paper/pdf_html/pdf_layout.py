@@ -152,8 +152,8 @@ def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list
 def _with_last_lines(
     left: list[Line], right: list[Line], across: list[Line]
 ) -> tuple[list[Line], list[Line], list[Line]]:
-    """Returns the lines in the left column, in the right column and across both. The short last line of a caption that
-    spans both columns is moved there from the left column."""
+    """Returns the lines in the left column, the lines in the right column, and the lines across both. The short last
+    line of a caption that spans both columns is moved there from the left column."""
     whole = list(across)
     for line in left:
         above = max((a for a in whole if a.bottom < line.bottom), key=lambda a: a.bottom, default=None)

@@ -70,7 +70,8 @@ class Line:
 
     @property
     def size(self) -> float:
-        """Returns the font size of most letters in the line. Small capitals count as having the size before them."""
+        """Returns the font size of most letters in the line. Text in small capitals counts as having the size of the
+        text before it."""
         weights: dict[float, int] = {}
         for before, run in zip((None, *self.runs), self.runs, strict=False):
             small = before is not None and run.text.isupper() and 0.7 < run.style.size / before.style.size < 0.85
@@ -142,7 +143,7 @@ class _Character:
 
 
 def _pages(document: pdfium.PdfDocument, known: Mapping[Place, str]) -> tuple[tuple[Page, ...], Words]:
-    """Decodes the pages with the `known` characters. Returns them and the words around characters that remain
+    """Decodes the pages with the `known` characters. Returns the pages, and the words around any characters that remain
     unreadable."""
     unreadable: Words = {}
     pages = (_page(document[index], index + 1, known, unreadable) for index in range(len(document)))

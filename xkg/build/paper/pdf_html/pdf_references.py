@@ -21,7 +21,7 @@ _MOST = 0.8  # the minimum fraction of entries that contain a year
 _FEWEST_AFTER = 2  # if more than this many final entries have no year, they are other text
 _FEWEST_WORDS = 4
 _FEWEST_LETTERS = 0.55  # the minimum fraction of letters in an entry without a year
-_SURE = 0.9  # the plausible fraction of entry starts above which the style with the most starts is used
+_SURE = 0.9  # the fraction of plausible entry starts above which the style with the most starts is used
 _LONGEST = 12  # the maximum number of lines per entry, on average
 
 
@@ -46,7 +46,7 @@ def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Pla
 
 
 def _end(dated: Sequence[bool]) -> int:
-    """Returns the number of entries before other text begins. Unlike that text, nearly all entries contain a year."""
+    """Returns the number of entries before other text begins. Nearly all entries contain a year, unlike other text."""
     ends, so_far = [], 0
     for index, has_date in enumerate(dated):
         so_far += has_date
@@ -122,7 +122,7 @@ def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
 
 
 def _gaps(lines: Sequence[Placed]) -> list[bool]:
-    """Returns, for each line after the first, whether it follows a gap or an entry's short last line."""
+    """For each line after the first, returns whether it follows a gap or the short last line of an entry."""
     pairs = list(pairwise(lines))
     usual = Counter(round(b.line.bottom - a.line.bottom) for a, b in pairs if a.column == b.column).most_common(1)
     wide = usual[0][0] + 1.5 if usual else float("inf")

@@ -1,4 +1,5 @@
-"""Finds the line numbers printed next to a draft's text, which are often close enough to be read as words."""
+"""Finds the line numbers printed next to a draft's text. The numbers are often so close to the text that they look like
+words."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

@@ -160,7 +160,8 @@ class Conditions(Settings):
         return [(start, first), (borders[n][0], borders[-1][1])]
 
     def _is_plain(self, name: str, text: str, after: int) -> bool:
-        r"""Returns whether a conditional ends with `\fi`. Those from packages have their branches in braces instead."""
+        r"""Returns whether a conditional ends with `\fi`. Conditionals from packages enclose their branches in
+        braces."""
         if name in _PRIMITIVES or (name[2:] in self.values and name != "ifdraft"):
             return True
         if name in _TESTS:

@@ -442,8 +442,8 @@ class _File(Copier):
         return None, None
 
     def _paths(self, name: str) -> Iterator[str]:
-        """Yields the paths of the files that a name may refer to, best first. Names are relative to the main file's
-        folder, as in TeX, or to the current file's, as in packages for split projects."""
+        """Yields the paths of the files that a name may refer to, best first. TeX resolves names relative to the main
+        file's folder. Packages for split projects resolve names relative to the current file's folder."""
         name = self.output.conditions.expanded(name)
         here = posixpath.dirname(self.path)
         folders = re.findall(r"[^{}]+", self.output.conditions.words.get("input@path", ""))[:20]

@@ -150,8 +150,8 @@ def find_macros(text: str) -> Macros:
 
 
 def begin_key(environment: str) -> str:
-    """Returns the key for the text that an environment prints before its body; `end_key` returns that for the text
-    after it."""
+    """Returns the key for the text that an environment prints before its body. Use `end_key` for the text after the
+    body."""
     return f"begin{{{environment}}}"
 
 
@@ -329,7 +329,8 @@ def given_arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple
 
 
 def unprinted(table: Mapping[str, tuple[int, str]]) -> frozenset[str]:
-    r"""Returns the one-argument macros that print nothing, with which authors hide text: `\newcommand{\cut}[1]{}`."""
+    r"""Returns the one-argument macros that print nothing, such as `\newcommand{\cut}[1]{}`. Authors use such macros to
+    hide text."""
     return frozenset(name for name, (count, body) in table.items() if count == 1 and not body.strip())
 
 

@@ -1,4 +1,4 @@
-r"""Determines which arguments a macro prints. Macros such as `\deleted` print none."""
+r"""Determines which arguments a macro prints. For example, `\deleted` prints no argument."""
 
 import re
 from collections.abc import Sequence

@@ -100,7 +100,6 @@ class Settings:
         return replace(self, **{each.name: copy(getattr(self, each.name)) for each in fields(self)})
 
     def set(self, text: str, match: re.Match[str]) -> None:
-        """Applies one setting."""
         if name := match["newif"]:
             self.values[name] = False
             self.defined |= {f"if{name}", f"{name}true", f"{name}false"}
@@ -147,8 +146,8 @@ class Settings:
                 self.tags = (self.tags or set()) | options
 
     def set_environment(self, match: re.Match[str], codes: Sequence[str], *, boxes: bool = True) -> None:
-        """Records whether an environment with this code prints its body. Some save it in a box for a class to print
-        elsewhere; if `boxes` is False, these are assumed to print it."""
+        """Records whether an environment with this code prints its body. Some environments save their body in a box,
+        which a class prints elsewhere. If `boxes` is False, such environments are assumed to print their body."""
         if match["kind"].endswith("Environ"):
             hides = bool(codes) and "\\BODY" not in codes[0]
         elif match["kind"].endswith("DocumentEnvironment"):
@@ -171,7 +170,6 @@ class Settings:
         return [table.get(name) for table in self.tables()], name in self.defined, name in self.swallowed
 
     def put_back(self, name: str, state: State) -> None:
-        """Restores the earlier settings of a name."""
         settings, *there = state
         for table, value in zip(self.tables(), settings, strict=True):
             table.pop(name, None)

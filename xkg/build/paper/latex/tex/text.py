@@ -330,7 +330,7 @@ class _Reading:
         return end
 
     def _is_needed(self, end: int) -> bool:
-        """Returns whether a sentence needs its citation grammatically, as the subject or after a preposition."""
+        """Returns whether the grammar of a sentence requires its citation, as the subject or after a preposition."""
         before = "".join(self.out[-6:])[-60:].rstrip(" \t\n" + _BREAK)
         following = self.text[end : end + 40]
         if following.lstrip(" ~")[:1] in (")", "]", ";") and re.search(r"[(\[;][^()\[\];]{0,20}\Z", before):
