@@ -51,8 +51,8 @@ def check_with_packages(
 
     A node that needs another module at run time is retried with that module's package. A node that fails inside a
     package is retried up to three times: without the repository's versions, with the newest versions, and then on the
-    Python version current at `written`. The last attempt includes nodes that use features removed from their Python
-    version. `make` works like `EnvironmentMaker.make`."""
+    Python version current at `written`. The last attempt also includes nodes that use a feature that their Python
+    version no longer has. `make` works like `EnvironmentMaker.make`."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)
@@ -141,7 +141,7 @@ def failed_in_package(node: Code, environment: Environment) -> bool:
 
 
 def failed_in_python(node: Code) -> bool:
-    """Returns whether the code uses a feature removed from its Python version, such as `from collections import
+    """Returns whether the code uses a feature that its Python version no longer has, such as `from collections import
     Mapping`."""
     reason = node.evidence[-1].reason if node.evidence else None
     match = _REMOVED_FROM_PYTHON.search(reason or "")
@@ -156,8 +156,8 @@ def _some(environment: Environment, nodes: Iterable[Code]) -> str:
 
 
 def unavailable_packages(code: Sequence[Code], environment: Environment, offered: Collection[str] = ()) -> list[str]:
-    """Returns a line for each reason why packages are unavailable, with the effect. Packages that no code node needs
-    get separate lines, unless they were only `offered`."""
+    """Returns a line for each reason why packages are unavailable, with the effect. Unavailable packages that no code
+    node needs are on separate lines. Packages that were only `offered` are omitted unless a code node needs them."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(needing.keys() | (environment.missing.keys() - set(offered))):

@@ -88,7 +88,8 @@ class Requirements(NamedTuple):
 
 
 class _Aside(NamedTuple):
-    """An entry not needed at run time. It comes from an extra, a development group, a lock file or a conda export."""
+    """A requirement that is not needed at run time, from an extra, a development group, a lock file or a conda
+    export."""
 
     entry: object
 
@@ -102,8 +103,8 @@ def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = la
     becomes a `python` line, which does not count as declared.
 
     Supports `requirements*.txt` and `.in` with the files that they include, `pyproject.toml` (PEP 621, PEP 735 and
-    Poetry), `setup.cfg` and literal lists in `setup.py`. Also supports conda's `environment.yml`, exports, lists of
-    files and locks, `Pipfile`, lock files from uv, Poetry and Pipenv, and `pip install` in a README."""
+    Poetry), `setup.cfg` and literal lists in `setup.py`. Also supports `environment.yml`, exports, file lists and lock
+    files from conda, `Pipfile`, lock files from uv, Poetry and Pipenv, and `pip install` commands in a README."""
     lines: dict[str, None] = {}
     for_use: dict[str, list[str]] = {}
     for path in sorted(files, key=_order):

@@ -2,8 +2,8 @@
 
 Python resolves imports along a search path, which a repository does not record. This module first tries the folder
 above the importer's top-level package, then the importer's own folder and its ancestors. Then it tries the usual source
-roots, and finally any other folder. Less certain candidates need more evidence, for example that they define the
-imported names. `root_packages` finds the names that a repository uses for itself or its folders."""
+roots, and finally any other folder. Less certain candidates need more evidence, for example definitions of the imported
+names. `root_packages` finds the names that a repository uses for itself or its folders."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence

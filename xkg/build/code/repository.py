@@ -31,9 +31,10 @@ _AT_ONCE = 8_000_000  # total bytes of the files in memory
 def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
-    """Parses a checkout in this process. `xkg.build.parsing.parsers` does the same in a sandboxed process. ¶ `mark` is
-    called with the path of the current file, or with '' during work that covers all files. `without` maps the paths of
-    files to skip to the reason.
+    """Parses a checkout in this process. `xkg.build.parsing.parsers` does the same in a sandboxed process.
+
+    `mark` is called with the path of the current file, or with '' during work that covers all files. `without` maps the
+    paths of files to skip to the reason.
 
     Raises `InputError` if the checkout has no readable source. The message lists the checkout's languages."""
     skipped = Skips()

@@ -19,7 +19,8 @@ class BlacklistGuard:
     fingerprints of blacklisted repositories, so each is fetched only once. Nothing else from blacklisted repositories
     is used.
 
-    `note` receives a line for each repository that cannot be fetched, whose copies cannot be recognised."""
+    `note` receives a line for each repository that cannot be fetched. Copies of such a repository are not
+    recognised."""
 
     def __init__(
         self, blacklist: Blacklist, cache: Path, folder: Path, note: Callable[[str], None] = lambda _: None

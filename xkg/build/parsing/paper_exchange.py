@@ -17,7 +17,7 @@ _CONTENT, _REFUSED, _UNSAFE = b"+", b"-", b"!"
 
 
 def described(paper: PaperOnDisk) -> dict[str, Any]:
-    """Returns a description of a paper as a JSON value, the first message to the parsing process."""
+    """Returns a description of a paper as a JSON value. The description is the first message to the parsing process."""
     return {"path": str(paper.path), "folder": paper.folder, "head": paper.head.hex(), "size": paper.size}
 
 

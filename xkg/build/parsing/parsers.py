@@ -136,9 +136,10 @@ def without_deadly(
     attempt: Callable[[Mapping[str, Reason], Bounds], T],
     known: Mapping[str, Reason] = {},
 ) -> tuple[T, Mapping[str, Reason]]:
-    """Repeats `attempt` without each file that kills the process, and from the start without those in `known`, until it
-    succeeds. Returns the result, and the excluded files with reasons. Raises `UnsafeInputError` if there are too many
-    such files, if something else ends the process, or if the files exceed the limits in total."""
+    """Repeats `attempt` until it succeeds, each time without the files that have killed the process. Files in `known`
+    are excluded from the start. Returns the result, and the excluded files with reasons. Raises `UnsafeInputError` if
+    there are too many excluded files, if the process dies for another reason, or if the files exceed the limits in
+    total."""
     until = time.monotonic() + bounds.seconds
     without = dict(known)
     while True:

@@ -33,7 +33,7 @@ def arguments(given: Mapping[str, object]) -> Any:
 
 
 def answer_of(function: Callable[..., T], answer: bytes) -> T:
-    """Decodes a function's return value. Raises `ValueError` if it could not have returned these bytes."""
+    """Decodes a function's return value. Raises `ValueError` if the bytes are not a valid value of the return type."""
     return cast(T, _returned(function).validate_json(answer))
 
 

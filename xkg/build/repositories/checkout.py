@@ -1,9 +1,10 @@
 """Reads a git URL, a git directory or a plain folder as a `Checkout`.
 
-Never checks out any files. Reads files from git's object database, or from a folder without following links. ¶ For a
-folder with `@commit`, reads that commit. For a clean git work tree without `@commit`, reads HEAD. For any other work
-tree, reads the tracked and unignored files, because these are what the caller sees. For a folder without `.git`, reads
-all files. Files from a folder are identified by their content."""
+Never checks out any files. Reads files from git's object database, or from a folder without following links.
+
+For a folder with `@commit`, reads that commit. For a clean git work tree without `@commit`, reads HEAD. For any other
+work tree, reads the tracked and unignored files, because these are what the caller sees. For a folder without `.git`,
+reads all files. Files from a folder are identified by their content."""
 
 import hashlib
 import os

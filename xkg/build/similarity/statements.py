@@ -1,8 +1,8 @@
 """Represents a program's statements as bags of operations for comparison.
 
-Statements that compute the same value share operations, whatever their variable names and use of keyword arguments.
-Ignores imports, signatures, annotations, docstrings, input validation, logging, seeds, devices and stored parameters.
-"""
+Statements that compute the same value share operations, even if they differ in variable names or keyword arguments.
+Ignores imports, signatures, annotations, docstrings, input validation, logging, seeds, devices and stored
+parameters."""
 
 import ast
 import re

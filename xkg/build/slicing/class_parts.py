@@ -42,8 +42,8 @@ class Mentions:
 
 
 def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -> Mentions:
-    """Returns the attributes that a node mentions. `selves` contains the names of the object itself. Ignores attributes
-    of `foreign` names, which are imported packages."""
+    """Returns the attributes that a node mentions. `selves` contains the names that refer to the object itself. Ignores
+    attributes of `foreign` names, which are imported packages."""
     found = Mentions()
     bases: set[int] = set()
     every = list(ast.walk(node))
@@ -127,7 +127,8 @@ class ClassParts:
         return not any(gap.first <= line <= gap.last for gap in self.gaps)
 
     def sets_up(self, line: int) -> bool:
-        """Returns whether a line only sets up the kept methods, in a constructor that is not a root."""
+        """Returns whether a line is in a constructor that was not requested, and therefore only sets up the requested
+        methods."""
         constructors = [m for m in self._members if _is_constructor(m) and m not in self.roots]
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
 
@@ -189,8 +190,8 @@ class ClassParts:
             before, follows = last_line(member), member not in remaining
 
     def _above(self, first: int, before: int, mark: str) -> int:
-        """Returns the first of the comment lines directly above line `first` but below line `before`, or of the empty
-        lines if the mark is ''."""
+        """Returns the number of the first line in the run of comments between lines `before` and `first` that ends
+        directly above `first`. If the mark is '', looks for empty lines instead of comments."""
         while first - 1 > before and self._lines[first - 2].strip()[:1] == mark:
             first -= 1
         return first

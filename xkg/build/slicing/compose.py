@@ -51,7 +51,7 @@ class Composed:
 
 @dataclass
 class _Module:
-    """A part with its statements. `duplicates` maps names to an earlier part with the same definition. `names` maps the
+    """A part and its statements. `duplicates` maps names to an earlier part with the same definition. `names` maps the
     part's names to the names that new code uses. `helpers` contains private names that new code may also use."""
 
     part: Part
@@ -169,7 +169,7 @@ def _find_duplicates(modules: Mapping[int, _Module]) -> None:
 
 
 def _find_callable(modules: Mapping[int, _Module]) -> None:
-    """Sets the names that each part offers. Renames a name that an earlier part already offers."""
+    """Sets the names that new code can call in each part. Renames a name if an earlier part has the same one."""
     claimed: set[str] = set()
     for module in modules.values():
         changed: dict[str, str] = {}
@@ -194,8 +194,8 @@ def _find_callable(modules: Mapping[int, _Module]) -> None:
 
 def _meanings(scope: ModuleScope, owner: str, depth: int) -> dict[str, str]:
     """Maps each function, class and constant in a module to a canonical text, which is the same for identical
-    definitions. It is based on the syntax tree without docstrings and annotations, with names resolved up to `depth`
-    calls deep."""
+    definitions. The text represents the syntax tree without docstrings and annotations. Names are resolved through up
+    to `depth` levels of calls."""
     own = {name: _defining_statement(scope, name) for name in scope.bindings}
     imports = {name: _imported(s.node, name) for name, s in own.items() if s is not None and s.is_import}
     shapes: dict[str, str] = {}

@@ -364,7 +364,7 @@ class _Slicer:
         return "; ".join([*imports, *assigned]) or "pass"
 
     def _assignment(self, place: Place, nested: NestedImport, bound: str, target: Target) -> str:
-        """Returns the assignment `bound = <its target>`, or '' if both have the same name."""
+        """Returns an assignment of the target to `bound`, or '' if both have the same name."""
         scope = nested.scope
         own = self.flat.get(Definition(place.path, bound), bound) if scope.kind == "module" else bound
         flat = self.flat.get(target, bound)

@@ -1,6 +1,6 @@
 """Queries arXiv's API through the `arxiv` package. `Web` paces, retries and limits the requests.
 
-The pause between requests is the package's default. The pause follows the terms of use
+The pause between requests is the default of `arxiv`, which follows the terms of use
 (https://info.arxiv.org/help/api/tou.html)."""
 
 from collections.abc import Iterator, Sequence

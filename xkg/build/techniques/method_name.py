@@ -35,8 +35,8 @@ _ENOUGH = 4.5
 
 @dataclass(frozen=True)
 class Proposal:
-    """The paper's own method. `name` is the method's short name if there is one. Otherwise, it is the full name.
-    `aliases` contains other spellings in the paper. `naming` contains the sentences that propose the method."""
+    """The paper's own method. `name` is the method's short name, or its full name if there is no short one. `aliases`
+    contains other spellings in the paper. `naming` contains the sentences that propose the method."""
 
     name: str
     aliases: tuple[str, ...]
@@ -161,8 +161,8 @@ def _bare(name: str) -> str:
 
 
 def _distinct(spellings: Iterable[str]) -> list[str]:
-    """Returns one spelling for each name. Chooses the spelling with the most capitals, and drops a final word such as
-    "approach" or "method"."""
+    """Removes different spellings of the same name. Keeps the spelling with the most capitals, without a final word
+    such as "approach" or "method"."""
     out: dict[tuple[str, ...], str] = {}
     for name in sorted(filter(None, spellings), key=lambda n: -sum(c.isupper() for c in n)):
         bare = _bare(name)

@@ -40,7 +40,7 @@ _SYMBOL = re.compile(
 
 
 def words(name: str) -> list[str]:
-    """Returns the words of a name. Folds their case and splits them at hyphens."""
+    """Returns the case-folded words of a name, split at hyphens."""
     folded = unicodedata.normalize("NFKC", name).casefold().replace("’", "'")
     return re.findall(r"[^\W_]+(?:'[^\W_]+)?", folded)
 
@@ -167,7 +167,7 @@ def clean(title: str) -> str:
 def plain_title(title: str) -> str:
     """Removes the mathematical symbols from a heading or caption such as "Neighbour sampling $S_N$".
 
-    A single letter counts as a word. So does a letter with a subscript or superscript before other words: "$W_1$
+    Keeps single letters as words. Before other words, also keeps letters with a subscript or superscript: "$W_1$
     distance" becomes "W_1 distance". Returns '' if an action's only object is a formula ("Compute $x^{t+1}$ for
     GD")."""
 

@@ -11,7 +11,7 @@ from xkg.build.techniques.word_lists import ACTIONS
 
 _ROLES = frozenset({*MAIN, Role.DETAILS, Role.BACK})  # parts with other roles describe other authors' techniques
 _OF_METHOD = re.compile(r"\b(?:the|our|this|these|its)\s+$", re.IGNORECASE)
-_SHORT = 2  # the most words in a method's name before the name of its part
+_SHORT = 2  # a method's name with more words comes after the name of its part
 _LONG = 5  # headings with more words are specific enough
 _LIST = re.compile(r"\sand\s|,|:")
 

@@ -34,7 +34,7 @@ class Role(StrEnum):
 @dataclass
 class Part:
     """A part of a paper: a heading and its text. `start`, `body_start` and `end` have the same meaning as in `Section`.
-    `sentences` contains the indices of the part's sentences, except those in its children."""
+    `sentences` contains the indices of the part's own sentences. Its children contain their own."""
 
     title: str
     level: int
@@ -189,7 +189,7 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
         None if r is Role.EXPERIMENTS and _is_vague(p.title) else r for p, r in zip(main, title_roles, strict=True)
     ]
     methods = [i for i, role in enumerate(title_roles) if role is Role.METHOD]
-    # "Comparison of A and B" before the method is background, too.
+    # A section such as "Comparison of A and B" is background if it precedes the method.
     for i, role in enumerate(title_roles[: methods[0]] if methods else ()):
         title_roles[i] = Role.BACKGROUND if role is Role.EXPERIMENTS else role
     firsts = [i for i, role in enumerate(title_roles) if role is Role.EXPERIMENTS]

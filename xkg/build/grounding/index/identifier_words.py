@@ -93,7 +93,7 @@ def initials(text: str) -> set[str]:
 
 
 class Vocabulary:
-    """The stems in a repository's names. Looks up words from a paper among them.
+    """Looks up words from a paper among the stems in a repository's names.
 
     Code often shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or to its consonants (`ctrl`).
     """
@@ -106,7 +106,7 @@ class Vocabulary:
         self._cache: dict[str, dict[str, float]] = {}
 
     def related(self, word: str) -> dict[str, float]:
-        """Returns the repository's stems that may mean `word`. Each comes with a confidence, which is 1 for the word
+        """Returns the repository's stems that may mean `word`. Each stem has a confidence, which is 1 for the word
         itself."""
         if word not in self._cache:
             self._cache[word] = {

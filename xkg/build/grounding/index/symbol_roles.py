@@ -28,7 +28,7 @@ _ASIDE = 0.7
 _STEP, ATTRIBUTE = 0.9, 0.8  # score factors for parts of a long function and of a constructor
 
 SUPPORTING = 0.55
-"""Score factor for methods that only support their class, such as `__init__`, which mentions every setting but does
+"""Score factor for methods that only support their class. For example, `__init__` mentions every setting but does
 little."""
 
 
@@ -47,7 +47,8 @@ def _shape_factor(entry: Entry) -> float:
     if entry.supports:
         return ATTRIBUTE if entry.at else SUPPORTING
     if entry.kind == "module":
-        # A file of definitions ranks below the definitions; a script contains no smaller symbols.
+        # A file of definitions ranks below the definitions in it. A script ranks higher, because it contains no smaller
+        # symbols.
         return 0.85 if entry.is_script else 0.6
     if is_abstract(entry):
         return 0.6

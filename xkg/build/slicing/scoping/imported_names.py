@@ -1,4 +1,5 @@
-"""Finds the names that code uses from each imported package, which distinguish packages with the same module name."""
+"""Finds the names that code uses from each imported package. These names distinguish packages with the same module
+name."""
 
 import ast
 import sys

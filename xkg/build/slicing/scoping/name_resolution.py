@@ -34,7 +34,7 @@ class External:
     """An import from outside the repository, such as `import module as alias` (with `attribute` None) or an import of
     an attribute.
 
-    A plain `import a.b` has alias `a` and module `a`. Its submodules are added where they are imported."""
+    A plain `import a.b` has alias `a` and module `a`. The import statements determine which submodules are added."""
 
     module: str
     attribute: str | None
@@ -71,7 +71,8 @@ Target = Definition | External | RepositoryModule | Star | Builtin | Missing
 
 
 class Reference(NamedTuple):
-    """A use of a name, its target, and the number of attributes leading there, such as 2 for `f` in `m.sub.f.x`."""
+    """A use of a name and its target. `followed` is the number of attributes from the name to the target: in
+    `m.sub.f.x`, `f` is 2 attributes from `m`."""
 
     use: Use
     target: Target
@@ -350,7 +351,7 @@ class Program:
         return len(targets) == 1 and isinstance(next(iter(targets)), Definition | RepositoryModule)
 
     def modules_run_by(self, path: str, node: ImportNode) -> Iterator[str]:
-        """Yields the paths of the repository modules run by an import statement, in order."""
+        """Yields the paths of the repository modules that an import statement runs, in order."""
         for alias in node.names:
             if isinstance(node, ast.Import):
                 target = self.resolve(path, alias.name)
