@@ -156,7 +156,7 @@ def _some(environment: Environment, nodes: Iterable[Code]) -> str:
 
 
 def unavailable_packages(code: Sequence[Code], environment: Environment, offered: Collection[str] = ()) -> list[str]:
-    """Returns a line for each reason why packages are unavailable, with the effect. Unavailable packages that no code
+    """Returns a line for each reason why packages are unavailable, with its effect. Unavailable packages that no code
     node needs are on separate lines. Packages that were only `offered` are omitted unless a code node needs them."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}
@@ -183,7 +183,7 @@ def check_code(
     candidates: Sequence[Code], runner: Runner | None, environment: Environment, limits: Limits
 ) -> tuple[Code, ...]:
     """Returns the same code nodes with `level` and `evidence` set. Only Python code is run, and only if there is a
-    runner; otherwise, the evidence says so.
+    runner. The evidence of other nodes says that they were not run.
 
     Raises `SandboxUnavailableError` if the runner does."""
 

@@ -80,8 +80,8 @@ def states_requirements(path: str) -> bool:
 
 class Requirements(NamedTuple):
     """A repository's requirements. `lines` contains the lines from all files that declare requirements. `declared`
-    lists the runtime requirements from the outermost files. It excludes extras, development groups and packages that
-    appear only in a lock file."""
+    lists the runtime requirements from the outermost files, without extras, development groups and packages that appear
+    only in a lock file."""
 
     lines: list[str]
     declared: list[str]
@@ -145,8 +145,8 @@ def _order(path: str) -> tuple[bool, int, bool, str]:
 
 
 def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> list[str]:
-    """Returns the requirement lines from the outermost files that contain any, usual names first, or else from the
-    README."""
+    """Returns the requirement lines from the outermost files that contain requirements, or from the README if there are
+    no such files. Files with the usual names come first."""
     candidates = [path for path in for_use if not _ASIDE.search(path) and not is_readme(path)]
     for _, beside in groupby(candidates, key=lambda path: path.count("/")):
         paths = list(beside)

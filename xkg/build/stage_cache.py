@@ -134,7 +134,7 @@ class StageCache:
 
         `inputs` contains the JSON values that determine the output. `keep` returns whether an output may be reused. For
         example, an output may not be reused if a registry was down. `version` identifies the code that determines the
-        output. By default, this is the whole pipeline. Raises `StoreError` if the folder cannot be written."""
+        output, by default the whole pipeline. Raises `StoreError` if the folder cannot be written."""
         path = self.folder / f"{name}-{stage_key(inputs, version)}.json"
         reused = True
 

@@ -79,7 +79,7 @@ def _sketches(runs: NDArray[np.uint64], spans: Sequence[tuple[int, int]]) -> lis
     """Returns a MinHash signature for each span. For each hash function, the signature contains the last digit of the
     smallest hash in the span.
 
-    Hashes every run only once, because nested symbols and symbols on the same line share tokens."""
+    Hashes every run of tokens only once, because nested symbols and symbols on the same line share tokens."""
     if not spans:
         return []
     bounds = np.array(spans).ravel()

@@ -132,7 +132,7 @@ class ModuleIndex:
         return "__init__.py" if "__init__.py" in self.names else "/"
 
     def package_root(self, path: str) -> str:
-        """Returns the folder that contains a file's top-level package. This is the nearest ancestor without
+        """Returns the folder that contains a file's top-level package, which is the nearest ancestor without
         `__init__.py`."""
         folder = _folder(path)
         while folder and self._is_package(folder):

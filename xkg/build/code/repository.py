@@ -218,8 +218,8 @@ def _top_names(analysis: Analysis) -> frozenset[str]:
 
 
 def _uses(analysis: Analysis) -> dict[str, set[str]]:
-    """Returns the attributes that a file reads from each of its free names. For `a.b.c` and `a`, it maps `a` to `b.c`
-    and ''."""
+    """Returns the attributes that a file reads from each of its free names. If the file contains `a.b.c` and `a`, the
+    result maps `a` to `b.c` and ''."""
     used: dict[str, set[str]] = {}
     for chain in analysis.uses:
         head, _, rest = chain.partition(".")

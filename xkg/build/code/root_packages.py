@@ -43,9 +43,9 @@ def root_packages(
     external package that the repository requires. `required` is None if the repository does not list its requirements.
 
     A single matching module is enough for a declared name. For a name that is not required, one matching module is
-    enough in four cases. The repository lists its requirements. The repository or folder has that name. The whole
-    repository is a package. A module is in a subfolder, and no module is missing. In all other cases, two matching
-    modules are needed. A required package counts as the repository's own only if no module is missing."""
+    enough in four cases: if the repository lists its requirements, if the repository or folder has that name, if the
+    whole repository is a package, or if a module is in a subfolder and no module is missing. In all other cases, two
+    matching modules are needed. A required package counts as the repository's own only if no module is missing."""
     tops: dict[str, _Imported] = {}
     for item in unresolved:
         tops.setdefault(item.module.partition(".")[0], _Imported({}, {}, {})).add(item)

@@ -1,4 +1,4 @@
-"""Selects a repository's source files. Records why others are skipped."""
+"""Selects a repository's source files, and records why other files are skipped."""
 
 import io
 import re

@@ -39,8 +39,8 @@ class BlacklistGuard:
         return self.blacklist.repository(url)
 
     def copy(self, checkout: Checkout) -> str | None:
-        """Returns the reason for refusing a fetched repository, or None if it is allowed. Considers its address,
-        history and files."""
+        """Returns the reason for refusing a fetched repository, or None if it is allowed. Checks the address, history
+        and files of the repository."""
         url = checkout.repository.url
         if url and (named := self.repository(url)) is not None:
             return named

@@ -117,7 +117,7 @@ def curate(
 
 
 def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | None) -> str | None:
-    """Returns the reason why a paper cannot belong to the set at any rank, or None if it can."""
+    """Returns the reason why a paper cannot be in the set, whatever its rank, or None if it can."""
     found = candidate.found
     if found is None or found.arxiv_id is None:
         return f"it was not found on arXiv: {candidate.identified}"

@@ -76,8 +76,8 @@ class OwnRepository(AnswerType):
 
 
 class Choice(NamedTuple):
-    """A candidate that the model chose. `candidate` and `technique` are indices: the technique is the one that the
-    candidate supports. `why` is the model's explanation."""
+    """A candidate that the model chose. `candidate` is the index of the candidate, and `technique` is the index of the
+    technique that it supports. `why` is the model's explanation."""
 
     candidate: int
     technique: int

@@ -17,8 +17,7 @@ from xkg.text.titles import title_similarity
 from xkg.text.unicode import printable_line
 
 OFFICIAL, FOREIGN = 5.0, 1.0
-"""A repository with at least `OFFICIAL` points is the paper's own. A repository with at most `FOREIGN` points is
-not."""
+"""A repository with at least `OFFICIAL` points is the paper's own, and one with at most `FOREIGN` points is not."""
 
 _ALIKE = 0.9
 _HEADING = re.compile(r"(?m)^\s{0,3}(?:#{1,3}[ \t]+([^\n]{3,300})$|<h[1-3][^>\n]{0,100}>([^<\n]{3,300})</h)")

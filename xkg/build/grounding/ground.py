@@ -165,9 +165,8 @@ def candidates(
 
 
 def primary(symbols: Sequence[str], index: SymbolIndex) -> str:
-    """Returns the symbol from which a technique's code is sliced. This is usually the first of `symbols`, which are
-    sorted best first. However, a file of definitions is replaced with its best symbol, and a special method with its
-    class."""
+    """Returns the symbol from which a technique's code is sliced, usually the first of `symbols`, which are sorted best
+    first. However, a file of definitions is replaced with its best symbol, and a special method with its class."""
     best = index.entries[symbols[0]]
     if best.kind == "module" and not best.is_script:
         inside = (symbol for symbol in symbols if symbol != best.id and symbol.startswith(f"{best.id}::"))

@@ -78,7 +78,7 @@ class TechniqueQuery:
 
     def name_weights(self, vocabulary: Vocabulary) -> dict[str, float]:
         """Returns BM25 weights for the words in the name, their variants in the repository, and the acronyms that occur
-        there."""
+        in the repository."""
         weights: dict[str, float] = {}
         for form in self.forms:
             for word in form:

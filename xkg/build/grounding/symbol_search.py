@@ -53,7 +53,7 @@ class SymbolSearch:
 
 
 def _has_content(entry: Entry) -> bool:
-    """Returns whether a symbol is worth embedding. Files of definitions and supporting methods are not."""
+    """Returns whether a symbol is worth embedding. Excludes files of definitions and supporting methods."""
     return not entry.supports and (entry.kind != "module" or entry.is_script)
 
 

@@ -48,7 +48,7 @@ def _reply(paper: PaperOnDisk, name: str) -> bytes | None:
 
 
 class _RemoteReader:
-    """Reads files through the other process."""
+    """Requests files from the other process."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask

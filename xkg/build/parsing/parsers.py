@@ -85,7 +85,7 @@ class Parsers:
 
     def repository(self, checkout: Checkout) -> Codebase:
         """Parses a repository like `parse_repository`, but skips files that kill the parsing process. In `skipped`,
-        their reason is too-slow, out-of-memory or crashed.
+        these files have the reason too-slow, out-of-memory or crashed.
 
         Also raises `UnsafeInputError` if there are too many such files or the files exceed the limits in total."""
         paths = {f.path for f in checkout.files}

@@ -249,7 +249,7 @@ def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
 
 
 def _name(path: Path) -> str:
-    """Returns a folder's name, or its parent's if the folder is called `.git` or `repo`."""
+    """Returns a folder's name, or its parent's name if the folder is called `.git` or `repo`."""
     while path.name in (".git", "repo") and path.parent != path:
         path = path.parent
     return slug(re.sub(r"\.git$", "", path.name))

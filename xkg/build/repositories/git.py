@@ -2,8 +2,8 @@
 
 Git can execute commands from a repository's files, so it never sees these files. Instead, it works in a separate git
 directory that contains only links to the untrusted packs and loose objects, or a copy of an index. Git does not see the
-untrusted configuration, hooks, attributes, alternates or references. `git_directory` reads what is needed from these
-files.
+untrusted configuration, hooks, attributes, alternates or references. `git_directory` reads the necessary data from
+these files.
 
 Git is sandboxed like untrusted code (`sandbox.isolation.programs`), with none of xkg's environment variables, no write
 access, and no network access except for fetches. Time, memory and output are limited. If started by root, git runs as
@@ -252,8 +252,8 @@ def take_packs(own: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def own_directory(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
-    """Creates an empty git directory, and removes it when the context exits. Other users can read it, because git may
-    run under a different uid."""
+    """Creates an empty git directory, and removes it when the context exits. Other users can read the directory,
+    because git may run under a different uid."""
     own = Path(tempfile.mkdtemp(prefix="xkg-git-")).resolve()
     try:
         lay_out(own, sha256=sha256 or (directory is not None and directory.sha256))

@@ -91,8 +91,8 @@ class GitDirectory:
 
 
 def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None:
-    """Returns the readable git directory of a resolved folder, or None. If `roots` is given, all directories that it
-    points to must be under one of them."""
+    """Returns the readable git directory of a resolved folder, or None. If `roots` is given, all directories that the
+    `.git` points to must be under one of the roots."""
     entry = path / ".git"
     if os.path.lexists(entry):
         folder = _target(entry)
@@ -180,8 +180,8 @@ def _target(entry: Path) -> Path | None:
 
 
 def _common(folder: Path) -> Path | None:
-    """Returns the directory with a git directory's refs and objects. Uses a `commondir` file only where git itself
-    would create it."""
+    """Returns the directory with a git directory's refs and objects. Returns None if there is a `commondir` file in a
+    folder in which git itself would not create one."""
     if not os.path.lexists(folder / "commondir"):
         return folder
     text = read_small(folder / "commondir", _MAX_POINTER)

@@ -71,7 +71,7 @@ def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> 
 
 
 def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:
-    """Returns the first `most` statements of the excerpt without a counterpart in the implementation, limited to
+    """Returns the first `most` statements of the excerpt that have no counterpart in the implementation, limited to
     `scope` if it is given. A duplicate of a matched statement does not count as missing."""
     _, reference = _compared(implementation, excerpt, scope)
     matched = _matched(reference, statements(implementation))

@@ -43,7 +43,7 @@ def weight_of(feature: str) -> float:
 
 def statements(source: str) -> list[Statement]:
     """Returns the statements in a program that compute something, in order. If the source does not parse as a whole, as
-    is common for file excerpts, parses it in chunks and skips invalid ones."""
+    is common for file excerpts, parses it in chunks and skips invalid chunks."""
     results: list[Statement] = []
     for first, tree in _pieces(source):
         _Reader(tree, source.split("\n"), first, results).read()

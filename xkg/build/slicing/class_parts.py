@@ -26,8 +26,8 @@ class Gap:
 @dataclass
 class Mentions:
     """The attributes that code reads or changes. `own` contains attributes of the object itself (`self.a`), and `other`
-    contains attributes of other objects. `escapes` is True if the object itself is passed on. `dynamic` is True if an
-    attribute's name is computed."""
+    contains attributes of other objects. `escapes` is True if the code passes the object itself to other code.
+    `dynamic` is True if an attribute's name is computed."""
 
     own: set[str] = field(default_factory=set)
     other: set[str] = field(default_factory=set)
@@ -190,8 +190,8 @@ class ClassParts:
             before, follows = last_line(member), member not in remaining
 
     def _above(self, first: int, before: int, mark: str) -> int:
-        """Returns the number of the first line in the run of comments between lines `before` and `first` that ends
-        directly above `first`. If the mark is '', looks for empty lines instead of comments."""
+        """Returns the line where the comments directly above line `first` start, but only looks at lines after
+        `before`. If the mark is '', looks for empty lines instead of comments."""
         while first - 1 > before and self._lines[first - 2].strip()[:1] == mark:
             first -= 1
         return first
@@ -244,7 +244,7 @@ def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
 
 
 def has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:
-    """Returns whether a statement shares its lines with nothing but comments."""
+    """Returns whether a statement shares its lines only with comments."""
     head = lines[first_line(node) - 1].encode("utf-8", "surrogatepass")
     tail = lines[last_line(node) - 1].encode("utf-8", "surrogatepass")
     decorated = first_line(node) < node.lineno

@@ -169,7 +169,8 @@ def _find_duplicates(modules: Mapping[int, _Module]) -> None:
 
 
 def _find_callable(modules: Mapping[int, _Module]) -> None:
-    """Sets the names that new code can call in each part. Renames a name if an earlier part has the same one."""
+    """Sets the names that new code can call in each part. If an earlier part has the same name, the later name is
+    changed."""
     claimed: set[str] = set()
     for module in modules.values():
         changed: dict[str, str] = {}
@@ -266,7 +267,7 @@ def _statement(scope: ModuleScope, name: str) -> ast.stmt:
 
 
 def _with_imported_duplicates(module: _Module, modules: Mapping[int, _Module]) -> str:
-    """Returns the part's source. Replaces each definition shared with an earlier part with an import."""
+    """Returns the part's source. Each definition that an earlier part shares is replaced with an import."""
     lines = module.part.source.split("\n")
     imports = []
     for name, first in module.duplicates.items():

@@ -92,7 +92,7 @@ class Dependence:
         self._distance: dict[Place, int] = {}
         self._seen: set[tuple[Definition, int | None]] = set()
         self._followed: set[tuple[Place, int | None]] = set()
-        # These definitions are not only used in annotations, or as bases of classes that only need their methods.
+        # These definitions have uses other than in annotations and as bases of partly included classes.
         self._strong: set[Definition] = set()
         self._own_attributes: set[str] = set()
         self._attributes: set[str] = set()
@@ -134,7 +134,7 @@ class Dependence:
     # --- statements ---
 
     def _include(self, place: Place, position: int | None, *, seed: bool = False, strong: bool = True) -> bool:
-        """Includes a statement. Returns False if the limit excludes the statement."""
+        """Returns False if the limit excludes the statement."""
         if place not in self.included:
             statement = self.statement(place)
             lines = statement.last_line - statement.first_line + 2
@@ -175,7 +175,7 @@ class Dependence:
         return self._foreign[path]
 
     def _retain_reached(self) -> bool:
-        """Keeps more parts of the included classes if the slice's names require them."""
+        """Keeps more parts of the included classes if other parts of the slice access their attributes."""
         grown = False
         for place, parts in list(self.parts.items()):
             before = parts.retained_lines

@@ -221,8 +221,8 @@ def _followed(reader: Reader, best: int, found: re.Pattern[str]) -> list[int]:
             or _OF_OTHERS.match(text)
         ):
             break
-        # Sentences in the abstract and introduction often move on to another subject. Sentences in a method's own
-        # section do not.
+        # In the abstract and introduction, unlike in a method's own section, the next sentence often has another
+        # subject.
         lead = reader.role(at) in (Role.ABSTRACT, Role.INTRODUCTION)
         if lead and not (_GOES_ON.match(text) or found.search(text)):
             break

@@ -53,7 +53,7 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
     if part.role is Role.METHOD or (elsewhere and _is_described(tree, part)):
         node = _heading(tree, part, above)
     elif part.role is Role.BACKGROUND and above is not None and above is not tree.root and len(above.own) <= 1:
-        # If a section begins with background and has hardly any other text, the background describes it.
+        # The background at the start of a section describes the section if the section has hardly any other text.
         above.own += part.sentences
     tree.node_of[id(part)] = node
     for child in part.children:
@@ -201,7 +201,7 @@ def _split(tree: Tree, name: str) -> list[str]:
     parts = [re.sub(r"^(?:the|our|an?)\s+", "", each.strip()) for each in re.split(r",\s(?:and\s)?|\sand\s", name)]
     if len(parts) < 2 or ":" in name:
         return [name]
-    # "Greedy and lookahead policies" means "greedy policies" and "lookahead policies".
+    # "Greedy and lookahead policies" is short for "greedy policies" and "lookahead policies".
     last = parts[-1].split()[-1]
     for first in ([], [f"{each} {last}" for each in parts[:-1]]):
         each_one = [*(first or parts[:-1]), parts[-1]]

@@ -130,10 +130,10 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
         captioned = any(identity == c[: len(identity)] for c in captions)
         candidate.score += 2.5 * titled + (identity in headings) + captioned
         candidate.score += 0.6 * math.log2(1 + _count(names, reader))
-        # "a novel … method" describes the method but does not name it.
+        # "A novel … method" describes the method but does not name it.
         if not (titled or candidate.named or identity in headings) and not any(c.isupper() for n in names for c in n):
             continue
-        # "A forecasting method" does not name the method either.
+        # "A forecasting method" does not name the method.
         plain = all(n.islower() and " " not in _bare(n) for n in names)
         if plain or (len(identity) == 1 and not any(c.isupper() for n in names for c in n)):
             continue

@@ -1,8 +1,8 @@
 """Determines the role of each part of a paper, such as introduction, background, method, theory or experiments.
 
-A part is a section or a run-in heading, such as "Batch step. This step begins …". The words in its title determine its
-role. If the title does not indicate a role, the sentences and the position of the part determine it. For example, a
-part that proposes something and is between background and experiments belongs to the method."""
+A part is a section or a run-in heading, such as "Batch step. This step begins …". The words in the title of a part
+determine its role. If the title does not indicate a role, the sentences and the position of the part determine it. For
+example, a part that proposes something and is between background and experiments belongs to the method."""
 
 import re
 from bisect import bisect_left
@@ -34,7 +34,7 @@ class Role(StrEnum):
 @dataclass
 class Part:
     """A part of a paper: a heading and its text. `start`, `body_start` and `end` have the same meaning as in `Section`.
-    `sentences` contains the indices of the part's own sentences. Its children contain their own."""
+    `sentences` contains the indices of the sentences that are directly in the part, not in its children."""
 
     title: str
     level: int
@@ -237,7 +237,7 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
 
 
 def _is_vague(title: str) -> bool:
-    """Returns whether a title suggests experiments only because of a word that is also used for methods. An example is
+    """Returns whether a title suggests experiments only because of a word that is also used for methods, as in
     "Hyperparameter Treatment"."""
     return is_method_like(clean(title)) and not _EXPERIMENTS.search(title) and _role(title) is Role.EXPERIMENTS
 

@@ -135,7 +135,7 @@ class _File:
                 around.append((node.end_byte, inner, name, len(self.definitions) - 1, body))
 
     def _is_around(self, wrapper: Node, node: Node) -> bool:
-        """Returns whether a wrapper ends where a node ends. A semicolon may follow the node."""
+        """Returns whether a wrapper ends directly after a node or after the semicolon that follows the node."""
         rest = self.source[node.end_byte : wrapper.end_byte]
         return wrapper.end_byte >= node.end_byte and len(rest) < _LONGEST_SIGNATURE and not rest.strip(b"; \t\r\n")
 

@@ -71,7 +71,7 @@ def _commented(lines: Sequence[str], first: int, last: int, *, mark: CommentMark
 
 
 def _tree(statements: Sequence[_Statement]) -> list[_Statement]:
-    """Builds a tree. Nests each statement under the nearest statement above it with less indentation."""
+    """Nests each statement under the nearest statement above it with less indentation."""
     top: list[_Statement] = []
     open_: list[_Statement] = []
     for statement in statements:

@@ -62,7 +62,8 @@ _BODY = re.compile(
 
 
 def is_abstract(entry: Entry) -> bool:
-    """Returns whether a function is a placeholder, whose short body only passes or raises `NotImplementedError`."""
+    """Returns whether a function is a placeholder. The short body of a placeholder only passes or raises
+    `NotImplementedError`."""
     return entry.kind in {"function", "method"} and entry.lines <= 12 and _BODY.search(entry.text) is not None
 
 

@@ -63,7 +63,7 @@ def working_ranges(
     for at, statement in enumerate(found):
         if statement.first in signed:
             states[at] = "idle"
-    for at in range(len(found) - 2, -1, -1):  # a header takes on the state of the first statement in its body
+    for at in range(len(found) - 2, -1, -1):  # a header has the same state as the first statement in its body
         if found[at + 1].indent > found[at].indent and states[at] != "idle":
             states[at] = states[at + 1]
     runs: list[tuple[int, int]] = []

@@ -84,8 +84,8 @@ class Reference(NamedTuple):
 
 
 class Program:
-    """All Python modules in a codebase. Python 2 modules, whose paths are in `python2`, are converted to Python 3,
-    minus any statements that still do not parse."""
+    """All Python modules in a codebase. Python 2 modules are converted to Python 3, without any statements that still
+    do not parse. `python2` contains the paths of these modules."""
 
     def __init__(self, codebase: Codebase) -> None:
         modules = [m for m in codebase.modules if m.language == "python"]
@@ -230,8 +230,8 @@ class Program:
         return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
 
     def rebound_stars(self, path: str) -> dict[int, dict[str, Target]]:
-        """Maps each star import from the repository, keyed by statement, to the imported names that the module also
-        binds itself. These become assignments."""
+        """Maps each statement with a star import from the repository to the imported names that the module also binds
+        itself. These become assignments."""
         scope = self.scope(path)
         if path not in self._stars and scope is not None:
             self._stars[path] = {}  # in case of cyclic star imports

@@ -176,7 +176,7 @@ class NameVisitor:
         self.visit_all([node.value])
 
     def annotation(self, node: ast.expr | None) -> None:
-        """Visits an annotation and its quoted types. Treats them as evaluated immediately, unless the module makes
+        """Visits an annotation and its quoted types. These count as evaluated immediately, unless the module makes
         annotations lazy."""
         if node is None:
             return
