@@ -79,7 +79,7 @@ def check_with_packages(
             why = next(e.reason for node in failing for e in node.evidence if e.reason)
             versions = _some(other, better.values())
             share = f"{len(better)} of {len(code)} code nodes"
-            notes.append(f"{share} import with packages {how} ({versions}); before: {why}")
+            notes.append(f"{share} can be imported with packages {how} ({versions}); the first attempt failed: {why}")
         code = tuple(better.get(node.id, node) for node in code)
     return Checked(code=code, final=final, notes=(*unavailable_packages(code, environment), *notes))
 
@@ -117,7 +117,8 @@ def other_versions(requirements: Sequence[str], written: str | None) -> list[tup
     if written:
         others.append((free, None, "in their newest versions"))
     if (version := version_of(written)) in installed():
-        others.append(([f"python=={version}.*", *free], written, f"on Python {version}, current when it was written"))
+        how = f"on Python {version}, the current version when the code was written"
+        others.append(([f"python=={version}.*", *free], written, how))
     return others
 
 
@@ -161,7 +162,7 @@ def unavailable_packages(code: Sequence[Code], environment: Environment, offered
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(needing.keys() | (environment.missing.keys() - set(offered))):
-        why = environment.missing.get(name, "does not import in this version")
+        why = environment.missing.get(name, "cannot be imported in this version")
         reasons.setdefault((why, name in needing), []).append(name)
     notes = []
     for (why, _), names in reasons.items():

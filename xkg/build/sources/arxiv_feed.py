@@ -13,7 +13,7 @@ from xkg.clock import Clock
 from xkg.errors import UnreachableError
 
 HOSTS = ("arxiv.org", "export.arxiv.org", "www.arxiv.org")
-REMEDY = "check the network and the setting arxiv.url, or pass the paper's own files"
+REMEDY = "check the network and the arxiv.url setting, or pass the paper's own files"
 ABSENT = (403, 404, 410)
 
 _LARGEST_FEED = 5_000_000
