@@ -51,8 +51,8 @@ def check_with_packages(
 
     A node that needs another module at run time is retried with that module's package. A node that fails inside a
     package is retried up to three times: without the repository's versions, with the newest versions, and then on the
-    Python version current at `written`. The last attempt also includes nodes that use a feature that their Python
-    version no longer has. `make` works like `EnvironmentMaker.make`."""
+    Python version that was current on the date `written`. The last attempt also includes nodes that use a feature that
+    their Python version no longer has. `make` works like `EnvironmentMaker.make`."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)

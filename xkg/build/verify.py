@@ -178,7 +178,7 @@ def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | N
     available. Papers with user-specified packages get a separate environment. All other papers share one environment
     for all their imports. The shared environment may lack a package because of a conflict, or because all packages
     together are too large. The papers that import such a package get a separate environment if the package can be
-    installed alone and the separate environment lacks fewer packages."""
+    installed alone and the separate environment lacks fewer packages than the shared one."""
     nodes = [code for bundle in bundles for code in bundle.code]
     nothing = Environment(site=None, hash="")
     if maker is None:

@@ -84,8 +84,8 @@ def judge(facts: RepositoryFacts, paper: PaperIdentity, link: Role | None = None
 
 
 _Fact = tuple[float, Literal["", "paper", "authors", "both"], str]
-"""A fact: its points, whether it links the repository to this paper, to the authors, to both or to neither, and a line
-of evidence."""
+"""A fact, as (points, link, evidence). The link is what the fact ties the repository to: this paper, its authors, both
+or neither."""
 
 
 def _named(link: str | None) -> Iterator[_Fact]:

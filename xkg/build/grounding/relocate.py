@@ -3,8 +3,8 @@
 Most symbols are identified by name and path, and renamed or moved ones by the fingerprint of their body. A symbol
 without a good match is reported as missing, because wrong lines are worse than no lines.
 
-Compares files and symbols only if they share a name, a path suffix or a fingerprint band, which for 3,000 files means
-about fifteen comparisons per file. A band consists of three fingerprint digits at a fixed position. If two fingerprints
+Compares files and symbols only if they share a name, a path suffix or a fingerprint band. With 3,000 files, each file
+is compared about fifteen times. A band consists of three fingerprint digits at a fixed position. If two fingerprints
 agree in half of their digits, they share no band with probability 1/16."""
 
 import difflib

@@ -56,7 +56,7 @@ class Parsers:
         self._worker.start()
 
     def close(self) -> None:
-        """Ends the process, after which nothing can be parsed."""
+        """Ends the process. Nothing can be parsed after that."""
         self._worker.close()
 
     def __enter__(self) -> "Parsers":

@@ -101,8 +101,9 @@ class ClassParts:
                 self._storing.setdefault(name, []).append(member)
 
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
-        """Keeps everything reached through the mentioned attributes. `own` contains attributes of objects of the
-        slice's classes, and `other` contains attributes of any object. Returns whether the kept part has grown."""
+        """Keeps everything reached through the mentioned attributes. `own` contains attributes that the slice accesses
+        on instances of its own classes, and `other` contains attributes that it accesses on any object. Returns whether
+        the kept part has grown."""
         before = self.retained_lines
         kept = None if self.whole else self._reached(own, other)
         if kept is None:

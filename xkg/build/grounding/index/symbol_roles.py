@@ -71,8 +71,8 @@ _DATA = frozenset("dataset datasets dataloader datamodule".split())
 
 
 def holds_nothing(entry: Entry, about: Set[str]) -> bool:
-    """Returns whether a symbol cannot implement the technique because it is a stub or a settings class, or handles data
-    while the technique does not. `about` contains the stems of the technique's words."""
+    """Returns whether a symbol cannot implement the technique because it is a stub, is a settings class, or handles
+    data while the technique does not. `about` contains the stems of the technique's words."""
     lines = entry.text.split("\n")
     signed = {1} if entry.kind != "module" else set[int]()
     if not working_ranges(lines, 1, len(lines), mark=comment_mark(entry.language), signed=signed):

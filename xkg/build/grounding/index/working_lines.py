@@ -118,8 +118,8 @@ def statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark
 
 
 def _bare(line: str, inside: str, *, mark: CommentMark) -> tuple[str, str]:
-    """Returns a line without comments and with each string replaced with `s`, and the closing delimiter of a string or
-    comment still open at its end."""
+    """Removes comments from a line and replaces each string with `s`. Also returns the closing delimiter of a string or
+    comment that is still open at the end of the line."""
     text = ""
     while True:
         if inside:
