@@ -108,7 +108,7 @@ def _completed(
 
 
 def other_versions(requirements: Sequence[str], written: str | None) -> list[tuple[list[str], str | None, str]]:
-    """Returns alternatives to the repository's pinned versions, each with requirement lines, their date and a
+    """Returns alternatives to the repository's pinned versions. Each alternative has requirement lines, a date and a
     description."""
     free = without_versions(requirements)
     others: list[tuple[list[str], str | None, str]] = []

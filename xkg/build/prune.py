@@ -41,7 +41,7 @@ def _reason(technique: Technique, code: Code | None, min_level: Level | None, ne
     if technique.hidden == DOUBT:
         return DOUBT
     if code is None:
-        # A doubtful location is shown as doubtful and gets no code, so it never reaches a required level.
+        # A doubtful location is marked as doubtful and gets no code, so it can never reach a required level.
         located = technique.grounding == "doubtful" and min_level is None
         missing = "no code for it was found in the repository" if needs_code and not located else None
         return technique.hidden or missing

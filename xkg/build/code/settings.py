@@ -24,7 +24,7 @@ _DEEPEST = 8
 _DEEPEST_NODE = 40
 _MOST_EVENTS = 40_000
 _LONGEST = 120  # characters in a value
-_MOST_ITEMS = 12  # items in a list value
+_MOST_ITEMS = 12  # maximum number of items in a list
 _SUFFIXES = ("yaml", "yml", "json", "toml", "gin", "ini", "cfg", "conf")
 _ELSE_FOLDER = re.compile(
     r"(?:^|/)(?:\.[^/]+|node_modules|docs?|tests?|data|datasets?|assets|website|third_party|vendor|wandb|results?"

@@ -13,7 +13,7 @@ from xkg.sandbox.guest.worker import Call
 T = TypeVar("T")
 
 Mark = Callable[[str], None]
-"""Announces the file that a function will work on next; '' stands for the task as a whole."""
+"""Announces the file that a function will process next, or '' for the task as a whole."""
 
 
 def named(function: Callable[..., object]) -> str:

@@ -169,7 +169,8 @@ class _Reader:
         for part in parts:
             found += operations(part, self._own) if part is not None else Counter()
         if not any(name[0] in "cn" for name in found):
-            # Too unspecific to compare: a loop over a plain variable, or a call to one of the program's own functions.
+            # Too unspecific to compare, such as a loop over a plain variable or a call to one of the program's own
+            # functions.
             return
         found += Counter([head] if head else [])
         line = self._before + node.lineno

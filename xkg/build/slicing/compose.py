@@ -160,7 +160,7 @@ def _modules(parts: Sequence[Part]) -> dict[int, _Module]:
 
 def _find_duplicates(modules: Mapping[int, _Module]) -> None:
     first_owner: dict[str, int] = {}
-    # a chain of calls is no longer than the number of names
+    # a chain of calls cannot be longer than the number of names
     depth = min(_DEEPEST, sum(len(module.scope.bindings) for module in modules.values()))
     for i, module in modules.items():
         for name, meaning in _meanings(module.scope, f"part {i}", depth).items():

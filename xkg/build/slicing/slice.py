@@ -75,10 +75,10 @@ def slice_symbols(
 ) -> Slice:
     """Returns a single self-contained module for the symbols.
 
-    A class is included whole if it is requested or if `whole_classes` is True; otherwise, only its needed methods and
-    attributes are. All other members are reduced to their signatures in comments. For a module whose id is in `lines`,
-    includes only the statements on those lines and their dependencies. Functions and methods in `ready` are omitted
-    unless they are requested.
+    A class is included whole if it is requested or if `whole_classes` is True. Otherwise, only the methods and
+    attributes that are needed are included. All other members are reduced to their signatures in comments. For a module
+    whose id is in `lines`, includes only the statements on those lines and their dependencies. Functions and methods in
+    `ready` are omitted unless they are requested.
 
     If the module would be longer than `max_lines`, the most distant dependencies are cut, but never the statements of
     the symbols themselves. Definitions in `outlined` files are always cut. Raises `UnknownIdError` for an id that is

@@ -72,8 +72,8 @@ def _needs_method(tree: Tree, method: str, node: Node) -> bool:
 
 
 def _joined(reader: Reader, method: str, name: str) -> str:
-    """Combines two names, as in "EggNet update rule", "Pooling of eggs in EggNet" and "Update rule in Incremental Egg
-    Pooling"."""
+    """Combines the names of a method and of its part, as in "EggNet update rule", "Pooling of eggs in EggNet" and
+    "Update rule in Incremental Egg Pooling"."""
     first, *others = name.split()
     acts = len(others) > 1 and (first.endswith("ing") or first.casefold() in ACTIONS)
     if acts or _LIST.search(name) or len(words(method)) > _SHORT or set(words(method)) & set(words(name)):

@@ -69,7 +69,7 @@ HEADS = _words(
     control controller pruner propagation convolution recurrence dropout smoothing splitting thresholding clipping
     """
 )
-# Actions in a step of a method. A heading that begins with an action names the step.
+# The steps of a method contain these actions. A heading that begins with an action names the step.
 ACTIONS = _words(
     """
     update updating sample sampling compute computing estimate estimating select selecting initialize initializing

@@ -122,7 +122,8 @@ def _likeness(word: str, known: str) -> float:
         return 1.0
     short, long = sorted((word, known), key=len)
     if long.startswith(short):
-        # `reg` means regular, but `in` or `re` could mean anything. Code rarely lengthens a word from the paper.
+        # `reg` means regular, but `in` or `re` could mean anything. Code rarely uses a longer form of a word in the
+        # paper.
         if len(short) >= 5:
             return 0.85
         if len(short) >= 3 and short == known:

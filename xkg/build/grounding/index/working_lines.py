@@ -14,7 +14,7 @@ LOGGING = "log logs logger loggers logging wandb tensorboard writer tqdm print v
 _LOGGING = frozenset(LOGGING.split())
 
 _TAB = 4
-_LONGEST = 150  # lines in a statement; a bracket in an unrecognised string may never be closed
+_LONGEST = 150  # lines in a statement, because a bracket in an unrecognised string may never be closed
 _OPENING: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r"\"\"\"|'''"),
     "//": re.compile(r"/\*"),
