@@ -103,8 +103,7 @@ class _Matcher:
         for new in self._current.get(own, ()):
             if score := self._score_in_place(old, new):
                 yield new, score
-        # Only added symbols are considered, because all others already match the stored symbol with their name and
-        # place.
+        # Only added symbols are considered. Any other symbol matches the stored symbol with the same name and place.
         for new in self._added.sharing(_symbol_keys(old)):
             if score := self._score_moved(old, new):
                 yield new, score

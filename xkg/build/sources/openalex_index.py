@@ -99,7 +99,7 @@ def _papers(works: Iterable[Mapping[str, Any]]) -> list[FoundPaper]:
     for work in works:
         try:
             found.append(_paper(work))
-        except (AttributeError, KeyError, TypeError, ValueError):  # skips a malformed work and keeps the others
+        except (AttributeError, KeyError, TypeError, ValueError):  # skip a malformed work and keep the others
             continue
     return found
 
