@@ -86,8 +86,8 @@ def test_a_package_that_fails_is_tried_in_other_versions(failure: str) -> None:
     result = checked(fake)
     assert [(node.level, node.evidence[-1].environment) for node in result.code] == [(Level.IMPORTED, "h1")]
     assert fake.asked[1:] == [(["flax"], ["flax"], DAY)]
-    (told,) = [note for note in result.notes if "code nodes import" in note]
-    assert told.startswith("1 of 1 code nodes import with packages not pinned to the repository's versions")
+    (told,) = [note for note in result.notes if "code nodes can be imported" in note]
+    assert told.startswith("1 of 1 code nodes can be imported with packages not pinned to the repository's versions")
     assert "flax 1.0" in told
     assert failure.splitlines()[-1] in told
 
@@ -99,7 +99,7 @@ def test_the_newest_come_last_and_then_no_more() -> None:
     assert [node.level for node in result.code] == [Level.PARSED]
     assert [node.evidence[-1].environment for node in result.code] == ["h0"]
     assert result.notes[0] == (
-        "package flax not available: does not import in this version; 1 code node stays at 'parsed' without it"
+        "package flax not available: cannot be imported in this version; 1 code node stays at 'parsed' without it"
     )
 
 
@@ -110,7 +110,7 @@ def test_old_code_is_tried_on_the_python_of_its_time(failure: str, monkeypatch: 
     result = checked(fake, day="2019-06-01")
     assert fake.asked[-1] == (["flax"], ["python==3.7.*", "flax"], "2019-06-01")
     assert [node.level for node in result.code] == [Level.IMPORTED]
-    assert any("on Python 3.7, current when it was written" in note for note in result.notes)
+    assert any("on Python 3.7, the current version when the code was written" in note for note in result.notes)
     monkeypatch.setattr("xkg.build.package_versions.installed", dict)
     fake = Fake(*[failure] * 3)
     assert [node.level for node in checked(fake, day="2019-06-01").code] == [Level.PARSED]

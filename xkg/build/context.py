@@ -24,8 +24,8 @@ from xkg.value import Value
 
 
 class Guard(Protocol):
-    """Refuses papers and repositories (`xkg.build.curation.blacklist_guard`). Each method returns the reason for the
-    refusal, or None if the paper or repository is allowed."""
+    """Decides which papers and repositories to refuse (`xkg.build.curation.blacklist_guard`). Each method returns the
+    reason for the refusal, or None if the paper or repository is allowed."""
 
     def paper(self, arxiv_id: str | None, doi: str | None, title: str) -> str | None: ...
     def repository(self, url: str) -> str | None: ...
@@ -88,7 +88,7 @@ class BuildContext:
 @dataclass(frozen=True)
 class OpenedPaper:
     """A parsed paper and its repository. `written` is the date of the code (YYYY-MM-DD) if it is known. `source`
-    contains the JSON values that determine the contents of both."""
+    contains the JSON values that determine the contents of the paper and the repository."""
 
     identity: str
     path: Path

@@ -31,7 +31,7 @@ def each_of(work: Callable[[Item], R], items: Sequence[Item], jobs: int) -> list
 
 
 def waves(items: Sequence[T], needs: Mapping[T, Collection[T]]) -> list[list[T]]:
-    """Groups the items. Groups items so that each comes after everything it needs. Ignores needed names that are not in
+    """Splits the items into groups. Each item only needs items in earlier groups. Ignores needed names that are not in
     `items`."""
     found: list[list[T]] = []
     waiting = list(items)

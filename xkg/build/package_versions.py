@@ -51,8 +51,8 @@ def check_with_packages(
 
     A node that needs another module at run time is retried with that module's package. A node that fails inside a
     package is retried up to three times: without the repository's versions, with the newest versions, and then on the
-    Python version current at `written`. The last attempt includes nodes that use features removed from their Python
-    version. `make` works like `EnvironmentMaker.make`."""
+    Python version that was current on the date `written`. The last attempt also includes nodes that use a feature that
+    their Python version no longer has. `make` works like `EnvironmentMaker.make`."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)
@@ -79,7 +79,7 @@ def check_with_packages(
             why = next(e.reason for node in failing for e in node.evidence if e.reason)
             versions = _some(other, better.values())
             share = f"{len(better)} of {len(code)} code nodes"
-            notes.append(f"{share} import with packages {how} ({versions}); before: {why}")
+            notes.append(f"{share} can be imported with packages {how} ({versions}); the first attempt failed: {why}")
         code = tuple(better.get(node.id, node) for node in code)
     return Checked(code=code, final=final, notes=(*unavailable_packages(code, environment), *notes))
 
@@ -108,7 +108,7 @@ def _completed(
 
 
 def other_versions(requirements: Sequence[str], written: str | None) -> list[tuple[list[str], str | None, str]]:
-    """Returns alternatives to the repository's pinned versions, each with requirement lines, their date and a
+    """Returns alternatives to the repository's pinned versions. Each alternative has requirement lines, a date and a
     description."""
     free = without_versions(requirements)
     others: list[tuple[list[str], str | None, str]] = []
@@ -117,7 +117,8 @@ def other_versions(requirements: Sequence[str], written: str | None) -> list[tup
     if written:
         others.append((free, None, "in their newest versions"))
     if (version := version_of(written)) in installed():
-        others.append(([f"python=={version}.*", *free], written, f"on Python {version}, current when it was written"))
+        how = f"on Python {version}, the current version when the code was written"
+        others.append(([f"python=={version}.*", *free], written, how))
     return others
 
 
@@ -141,7 +142,7 @@ def failed_in_package(node: Code, environment: Environment) -> bool:
 
 
 def failed_in_python(node: Code) -> bool:
-    """Returns whether the code uses a feature removed from its Python version, such as `from collections import
+    """Returns whether the code uses a feature that its Python version no longer has, such as `from collections import
     Mapping`."""
     reason = node.evidence[-1].reason if node.evidence else None
     match = _REMOVED_FROM_PYTHON.search(reason or "")
@@ -156,12 +157,12 @@ def _some(environment: Environment, nodes: Iterable[Code]) -> str:
 
 
 def unavailable_packages(code: Sequence[Code], environment: Environment, offered: Collection[str] = ()) -> list[str]:
-    """Returns a line for each reason why packages are unavailable, with the effect. Packages that no code node needs
-    get separate lines, unless they were only `offered`."""
+    """Returns a line for each reason why packages are unavailable, with its effect. Unavailable packages that no code
+    node needs are on separate lines. Packages that were only `offered` are omitted unless a code node needs them."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(needing.keys() | (environment.missing.keys() - set(offered))):
-        why = environment.missing.get(name, "does not import in this version")
+        why = environment.missing.get(name, "cannot be imported in this version")
         reasons.setdefault((why, name in needing), []).append(name)
     notes = []
     for (why, _), names in reasons.items():
@@ -183,7 +184,7 @@ def check_code(
     candidates: Sequence[Code], runner: Runner | None, environment: Environment, limits: Limits
 ) -> tuple[Code, ...]:
     """Returns the same code nodes with `level` and `evidence` set. Only Python code is run, and only if there is a
-    runner; otherwise, the evidence says so.
+    runner. The evidence of other nodes says that they were not run.
 
     Raises `SandboxUnavailableError` if the runner does."""
 

@@ -105,7 +105,7 @@ def open_paper(
     cache = StageCache(context.settings.kg / "work" / folder_name(identity), context.notify)
     cache.report(StageReport(name="parse", seconds=parsing, reused=False, summary=_outline(document)))
     checkout, codebase = _repository(cache, repository, context)
-    # Excerpts are offsets into the document, so their readers need its text.
+    # Excerpts are offsets into the document, so reading them requires the document's text.
     cache.retain("document", document_key(document.source_sha256, pipeline_version()), document)
     source: dict[str, object] = {"paper": identity, "document": document.source_sha256, "format": document.format}
     if codebase is not None:

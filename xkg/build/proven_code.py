@@ -4,8 +4,8 @@ from xkg.model import Level, PaperBundle
 
 
 def with_proven(stored: PaperBundle, built: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:
-    """Adds code from `stored` to `built` for techniques whose new code is missing or has a lower level, and returns its
-    ids.
+    """Adds code from `stored` to `built` for techniques whose new code is missing or has a lower level. Returns the new
+    bundle and the ids of the added code.
 
     Keeps only code that ran (`imported` or higher), with its evidence, symbols and repository. Also keeps the technique
     itself if `built` lacks it."""

@@ -12,7 +12,7 @@ def pruned(bundle: PaperBundle, min_level: Level | None, *, needs_code: bool = F
     bundles without a repository are returned unchanged."""
     if bundle.paper.origin != "build" or not bundle.repositories:
         return bundle
-    needs_code = needs_code or any(code.test.strip() for code in bundle.code)  # only a model writes tests
+    needs_code = needs_code or any(code.test.strip() for code in bundle.code)  # only a language model writes tests
     techniques = prune(bundle.techniques, bundle.code, min_level, needs_code=needs_code)
     return bundle.model_copy(update={"techniques": techniques})
 
@@ -21,8 +21,8 @@ def prune(
     techniques: Sequence[Technique], code: Sequence[Code], min_level: Level | None, *, needs_code: bool = False
 ) -> tuple[Technique, ...]:
     """Returns the techniques in the same order. Sets `hidden` to a reason or None. A technique without code keeps its
-    previous reason, and a doubtful one remains doubtful. A technique is hidden if it has no visible descendant and its
-    code is missing but needed, below the required level, or does something else according to its review. If `min_level`
+    previous reason, and a doubtful one remains doubtful. A technique without a visible descendant is hidden if its code
+    is needed but missing, is below the required level, or does something else according to its review. If `min_level`
     is None, the highest possible level is required: `executed`, or `parsed` if there is no sandbox or a package was
     unavailable (`Evidence.missing`). For languages other than Python, no level is required. Code without a test was
     extracted from the repository without a model and does not need a level. Static analysis locates only a few
@@ -41,7 +41,7 @@ def _reason(technique: Technique, code: Code | None, min_level: Level | None, ne
     if technique.hidden == DOUBT:
         return DOUBT
     if code is None:
-        # A doubtful location is shown as doubtful and gets no code, so it never reaches a required level.
+        # A doubtful location is marked as doubtful and gets no code, so it can never reach a required level.
         located = technique.grounding == "doubtful" and min_level is None
         missing = "no code for it was found in the repository" if needs_code and not located else None
         return technique.hidden or missing

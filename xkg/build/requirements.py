@@ -80,15 +80,16 @@ def states_requirements(path: str) -> bool:
 
 class Requirements(NamedTuple):
     """A repository's requirements. `lines` contains the lines from all files that declare requirements. `declared`
-    lists the runtime requirements from the outermost files. It excludes extras, development groups and packages that
-    appear only in a lock file."""
+    lists the runtime requirements from the outermost files, without extras, development groups and packages that appear
+    only in a lock file."""
 
     lines: list[str]
     declared: list[str]
 
 
 class _Aside(NamedTuple):
-    """An entry not needed at run time. It comes from an extra, a development group, a lock file or a conda export."""
+    """A requirement that is not needed at run time, from an extra, a development group, a lock file or a conda
+    export."""
 
     entry: object
 
@@ -102,8 +103,8 @@ def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = la
     becomes a `python` line, which does not count as declared.
 
     Supports `requirements*.txt` and `.in` with the files that they include, `pyproject.toml` (PEP 621, PEP 735 and
-    Poetry), `setup.cfg` and literal lists in `setup.py`. Also supports conda's `environment.yml`, exports, lists of
-    files and locks, `Pipfile`, lock files from uv, Poetry and Pipenv, and `pip install` in a README."""
+    Poetry), `setup.cfg` and literal lists in `setup.py`. Also supports `environment.yml`, exports, file lists and lock
+    files from conda, `Pipfile`, lock files from uv, Poetry and Pipenv, and `pip install` commands in a README."""
     lines: dict[str, None] = {}
     for_use: dict[str, list[str]] = {}
     for path in sorted(files, key=_order):
@@ -144,8 +145,8 @@ def _order(path: str) -> tuple[bool, int, bool, str]:
 
 
 def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> list[str]:
-    """Returns the requirement lines from the outermost files that contain any, usual names first, or else from the
-    README."""
+    """Returns the requirement lines from the outermost files that contain requirements, or from the README if there are
+    no such files. Files with the usual names come first."""
     candidates = [path for path in for_use if not _ASIDE.search(path) and not is_readme(path)]
     for _, beside in groupby(candidates, key=lambda path: path.count("/")):
         paths = list(beside)

@@ -111,8 +111,8 @@ def sources_version(places: tuple[str, ...]) -> str:
 
 
 class StageCache:
-    """Caches the outputs of stages for one paper. Stores them in one folder, with a report for each stage. `notify` is
-    called when a stage starts or ends."""
+    """Caches the outputs of stages for one paper in a folder, with a report for each stage. `notify` is called when a
+    stage starts or ends."""
 
     def __init__(self, folder: Path, notify: Callable[[Event], None] = lambda _: None) -> None:
         self.folder = folder
@@ -130,12 +130,11 @@ class StageCache:
         keep: Callable[[T], bool] = lambda _: True,
         version: str | None = None,
     ) -> T:
-        """Returns the stage's output for these inputs. Reads the output from disk if it is stored there. Otherwise,
-        computes and stores it.
+        """Returns the stage's output for these inputs. Reads a stored output, or computes the output and stores it.
 
         `inputs` contains the JSON values that determine the output. `keep` returns whether an output may be reused. For
         example, an output may not be reused if a registry was down. `version` identifies the code that determines the
-        output. By default, this is the whole pipeline. Raises `StoreError` if the folder cannot be written."""
+        output, by default the whole pipeline. Raises `StoreError` if the folder cannot be written."""
         path = self.folder / f"{name}-{stage_key(inputs, version)}.json"
         reused = True
 
@@ -152,7 +151,7 @@ class StageCache:
         return self.timed(name, produce, lambda output: (summary(output), reused))
 
     def timed(self, name: str, work: Callable[[], R], describe: Callable[[R], tuple[str, bool]]) -> R:
-        """Runs `work` and reports its time. Excludes the time of any stages reported inside it."""
+        """Runs `work` and reports its time, without the time of any stages that `work` itself reports."""
         self._notify(Begun(stage=name))
         started, before = time.perf_counter(), len(self.reports)
         result = work()
@@ -162,7 +161,8 @@ class StageCache:
         return result
 
     def retain(self, name: str, key: str, output: BaseModel) -> None:
-        """Stores a value for readers of the graph. The stages do not use it. Raises `StoreError` like `stage`."""
+        """Stores a value for readers of the graph. The stages do not read this value. Raises `StoreError` like
+        `stage`."""
         path = self.folder / f"{name}-{key}.json"
         if not path.exists():
             _write(path, output)
@@ -205,7 +205,7 @@ def folder_name(identity: str) -> str:
 
 
 def stage_key(inputs: Mapping[str, object], version: str | None = None) -> str:
-    """Returns 16 hex digits computed from the inputs and the code version. The default version is the pipeline's."""
+    """Returns 16 hex digits computed from the inputs and the code version, which defaults to `pipeline_version()`."""
     text = json.dumps({**inputs, "pipeline": version or pipeline_version()}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 

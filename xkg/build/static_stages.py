@@ -19,8 +19,8 @@ from xkg.sandbox.select import limits_for
 
 
 def static_stages(opened: OpenedPaper, context: BuildContext) -> Contents:
-    """Extracts, grounds, modularizes and checks. Stores the output of each stage. Raises the same errors as these
-    stages, and `InputError` if the paper is not in English."""
+    """Extracts and locates techniques, slices their code and checks it. Stores the output of each stage. Raises the
+    same errors as these stages, and `InputError` if the paper is not in English."""
     cache, document, codebase = opened.cache, opened.document, opened.codebase
     if not is_english(document):
         raise InputError(

@@ -23,7 +23,7 @@ PROVING = (
     "sandbox/runner.py",
     "sandbox/select.py",
 )
-# A temporary load on the machine can lead to these causes.
+# A temporarily busy machine can produce these causes.
 _PASSING = frozenset((Cause.KILLED, Cause.TIME, Cause.NOT_SETTLED))
 
 
@@ -39,7 +39,7 @@ def stored_proof(
     keep: Callable[[], bool] = lambda: True,
 ) -> Proof:
     """Returns the proof for a node with its proven `components`, which are modules. Reads the proof from `folder` under
-    `name`. If it is not stored there, `prove` creates it.
+    `name`. If no proof is stored there, calls `prove`.
 
     Only proofs that depend on the code alone are stored. A proof is not stored if its run was killed or timed out, if a
     later attempt may complete its environment, or if `keep` returns False afterwards. Raises the same errors as

@@ -24,7 +24,7 @@ from xkg.value import Value
 
 
 class NodeResult(Value):
-    """The result for one code node. The fields are the level `before` and now, the cause that limits the level, and the
+    """The result for one code node: the previous level, the new evidence, the cause that limits the level, and the
     packages (name==version) in the environment."""
 
     code: str
@@ -52,10 +52,10 @@ def verify(
     only: Set[str] | None = None,
     notify: Callable[[NodeResult], None] = lambda _: None,
 ) -> list[NodeResult]:
-    """Proves every code node in these papers, or the nodes with ids in `only`. Proves `jobs` nodes at a time. Returns
-    the results in the order of the nodes, and calls `notify` with each result as it arrives. A composite runs after its
-    components, because only the lines outside its `tested` components count for its level. A component that is not
-    rerun keeps its last level.
+    """Proves every code node in these papers, or only the nodes with ids in `only`. Proves up to `jobs` nodes at a
+    time. Returns the results in the order of the nodes, and calls `notify` with each result as it arrives. A composite
+    runs after its components, because only the lines outside its `tested` components count for its level. A component
+    that is not rerun keeps its last level.
 
     Results are stored in `folder` until `forget` is called, so that a killed run can resume. A result is not stored if
     the proof is unsettled, if the run was killed or timed out, or if a registry was down. An unsettled node keeps its
@@ -112,7 +112,8 @@ def verify(
 
 
 def _stands(result: NodeResult | None, code: Code) -> bool:
-    """Returns whether code is `tested` according to its new result. If it was not rerun, its stored level decides."""
+    """Returns whether code is `tested` according to its new result, or according to its stored level if it was not
+    rerun."""
     if result is None:
         return code.level.rank >= Level.TESTED.rank
     return result.level.rank >= Level.TESTED.rank and result.cause is Cause.PASSES
@@ -173,11 +174,11 @@ def forget(folder: Path, codes: Iterable[str]) -> None:
 def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | None) -> Mapping[str, Environment]:
     """Returns the environment for each code node, keyed by its id.
 
-    A node that has run before gets the same packages again if all of them were available then and still are. Papers
-    with user-specified packages get a separate environment. All other papers share one environment for all their
-    imports. The shared environment may lack a package because of a conflict, or because all packages together are too
-    large. If the package can be installed alone, the papers that import it get a separate environment, provided that
-    fewer packages are missing there."""
+    A node that has run before gets the same packages as before if all of them were available then and are still
+    available. Papers with user-specified packages get a separate environment. All other papers share one environment
+    for all their imports. The shared environment may lack a package because of a conflict, or because all packages
+    together are too large. The papers that import such a package get a separate environment if the package can be
+    installed alone and the separate environment lacks fewer packages than the shared one."""
     nodes = [code for bundle in bundles for code in bundle.code]
     nothing = Environment(site=None, hash="")
     if maker is None:
@@ -231,8 +232,8 @@ def cause_counts(results: Iterable[NodeResult]) -> dict[Cause, int]:
 
 
 def _settled(proof: Proof, code: Code) -> Evidence:
-    """Returns the proof's evidence. If the proof is unsettled because the machine is slow and the earlier evidence is
-    higher, returns the earlier evidence with a reason."""
+    """Returns the proof's evidence. If the proof is unsettled because the machine is slow, and the earlier evidence has
+    a higher level, returns the earlier evidence with the new reason."""
     stands = proof.cause is Cause.NOT_SETTLED and code.level.rank > proof.evidence.level.rank and code.evidence
     return code.evidence[-1].model_copy(update={"reason": proof.evidence.reason}) if stands else proof.evidence
 

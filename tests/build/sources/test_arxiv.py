@@ -193,7 +193,7 @@ def test_a_server_that_is_down(tmp_path: Path) -> None:
     with arxiv_server.serving() as gone:
         pass
     with pytest.raises(
-        InputError, match=r"127\.0\.0\.1:\d+ cannot be reached; check the network and the setting arxiv"
+        InputError, match=r"127\.0\.0\.1:\d+ cannot be reached; check the network and the arxiv\.url setting"
     ):
         ArxivSource(tmp_path, gone.url).paper(NUMBER)
     assert kept(tmp_path) == {}
@@ -261,7 +261,7 @@ def test_an_unknown_id(server: Arxiv, told: Told) -> None:
 )  # fmt: skip
 def test_what_is_no_feed_is_told(server: Arxiv, told: Told, body: bytes) -> None:
     server.faults += [("/api", says(body))]
-    assert "does not respond like arXiv; check the network and the setting arxiv.url" in told()
+    assert "does not respond like arXiv; check the network and the arxiv.url setting" in told()
 
 
 @pytest.mark.parametrize(

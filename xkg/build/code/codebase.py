@@ -66,7 +66,7 @@ SkipReason = Literal[
     "binary", "generated", "vendored", "submodule", "lfs-pointer", "too-large", "other-language", "unreadable", "link",
     "broken-notebook", "too-slow", "out-of-memory", "crashed",
 ]  # fmt: skip
-# With these reasons, the parsing process died on the file.
+# The parsing process died on the file.
 DEADLY: frozenset[SkipReason] = frozenset({"too-slow", "out-of-memory", "crashed"})
 
 
@@ -112,8 +112,8 @@ _FREE_CHARACTERS = 100_000
 
 
 def is_tangled(module: Module) -> bool:
-    """Returns whether so many symbols are nested or share lines that the file cannot be hand-written. Processing it
-    symbol by symbol would take quadratic time."""
+    """Returns whether the file has more nested symbols, or more symbols on shared lines, than a hand-written file
+    would. Processing such a file symbol by symbol would take quadratic time."""
     ends = [0]
     for line in module.text.split("\n"):
         ends.append(ends[-1] + len(line) + 1)

@@ -76,10 +76,10 @@ def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
 
 
 def _sketches(runs: NDArray[np.uint64], spans: Sequence[tuple[int, int]]) -> list[str]:
-    """Returns a MinHash signature for each span. For each hash function, the signature contains the last digits of the
+    """Returns a MinHash signature for each span. For each hash function, the signature contains the last digit of the
     smallest hash in the span.
 
-    Hashes every run only once, because nested symbols and symbols on the same line share tokens."""
+    Hashes every run of tokens only once, because nested symbols and symbols on the same line share tokens."""
     if not spans:
         return []
     bounds = np.array(spans).ravel()

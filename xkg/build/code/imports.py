@@ -2,8 +2,8 @@
 
 Python resolves imports along a search path, which a repository does not record. This module first tries the folder
 above the importer's top-level package, then the importer's own folder and its ancestors. Then it tries the usual source
-roots, and finally any other folder. Less certain candidates need more evidence, for example that they define the
-imported names. `root_packages` finds the names that a repository uses for itself or its folders."""
+roots, and finally any other folder. Less certain candidates need more evidence, for example definitions of the imported
+names. `root_packages` finds the names that a repository uses for itself or its folders."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -132,7 +132,7 @@ class ModuleIndex:
         return "__init__.py" if "__init__.py" in self.names else "/"
 
     def package_root(self, path: str) -> str:
-        """Returns the folder that contains a file's top-level package. This is the nearest ancestor without
+        """Returns the folder that contains a file's top-level package, which is the nearest ancestor without
         `__init__.py`."""
         folder = _folder(path)
         while folder and self._is_package(folder):

@@ -31,9 +31,10 @@ _AT_ONCE = 8_000_000  # total bytes of the files in memory
 def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
-    """Parses a checkout in this process. `xkg.build.parsing.parsers` does the same in a sandboxed process. ¶ `mark` is
-    called with the path of the current file, or with '' during work that covers all files. `without` maps the paths of
-    files to skip to the reason.
+    """Parses a checkout in this process. `xkg.build.parsing.parsers` does the same in a sandboxed process.
+
+    `mark` is called with the path of the current file, or with '' during work that covers all files. `without` maps the
+    paths of files to skip to the reason.
 
     Raises `InputError` if the checkout has no readable source. The message lists the checkout's languages."""
     skipped = Skips()
@@ -217,8 +218,8 @@ def _top_names(analysis: Analysis) -> frozenset[str]:
 
 
 def _uses(analysis: Analysis) -> dict[str, set[str]]:
-    """Returns the attributes that a file reads from each of its free names. For `a.b.c` and `a`, it maps `a` to `b.c`
-    and ''."""
+    """Returns the attributes that a file reads from each of its free names. If the file contains `a.b.c` and `a`, the
+    result maps `a` to `b.c` and ''."""
     used: dict[str, set[str]] = {}
     for chain in analysis.uses:
         head, _, rest = chain.partition(".")

@@ -12,14 +12,16 @@ from typing import NamedTuple
 
 from xkg.build.code.imports import ModuleIndex
 
-# A file name found in more folders is not evidence for any of them. The repository's root folder is always tried.
+# A file name that occurs in more folders than this is not evidence for any of them. The repository's root folder is
+# always tried.
 _MOST_FOLDERS = 50
 _MOST_IMPORTS = 2_000
 
 
 class UnresolvedImport(NamedTuple):
-    """One name in an absolute import, as in `Import`. `uses` contains the attributes of the imported name that the
-    importer reads. For a star import, `uses` contains the names that nothing else in the importer defines."""
+    """A name in an absolute import. The fields are the same as in `Import`. `uses` contains the attributes of the
+    imported name that the importer reads. For a star import, `uses` contains the names that the importer uses but does
+    not define elsewhere."""
 
     module: str
     attribute: str | None
@@ -41,9 +43,9 @@ def root_packages(
     external package that the repository requires. `required` is None if the repository does not list its requirements.
 
     A single matching module is enough for a declared name. For a name that is not required, one matching module is
-    enough in four cases. The repository lists its requirements. The repository or folder has that name. The whole
-    repository is a package. A module is in a subfolder, and no module is missing. In all other cases, two matching
-    modules are needed. A required package counts as the repository's own only if no module is missing."""
+    enough in four cases: if the repository lists its requirements, if the repository or folder has that name, if the
+    whole repository is a package, or if a module is in a subfolder and no module is missing. In all other cases, two
+    matching modules are needed. A required package counts as the repository's own only if no module is missing."""
     tops: dict[str, _Imported] = {}
     for item in unresolved:
         tops.setdefault(item.module.partition(".")[0], _Imported({}, {}, {})).add(item)
@@ -106,8 +108,8 @@ def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
 def _counted(
     index: ModuleIndex, folder: str, imported: _Imported, foreign: Mapping[str, Collection[str]]
 ) -> tuple[set[str], set[str]]:
-    """Returns the folder's modules that define at least half of the names imported from them, and the modules missing
-    from it. Both sets omit unused modules and modules used only for names that they re-export."""
+    """Returns the modules in the folder that define at least half of the names imported from them, and the imported
+    modules that the folder lacks. Both sets omit unused modules, and modules used only for re-exported names."""
     present: set[str] = set()
     absent: set[str] = set()
     for inside, names in (*imported.modules.items(), *imported.members.items()):

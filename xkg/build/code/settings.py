@@ -24,7 +24,7 @@ _DEEPEST = 8
 _DEEPEST_NODE = 40
 _MOST_EVENTS = 40_000
 _LONGEST = 120  # characters in a value
-_MOST_ITEMS = 12  # items in a list value
+_MOST_ITEMS = 12  # maximum number of items in a list
 _SUFFIXES = ("yaml", "yml", "json", "toml", "gin", "ini", "cfg", "conf")
 _ELSE_FOLDER = re.compile(
     r"(?:^|/)(?:\.[^/]+|node_modules|docs?|tests?|data|datasets?|assets|website|third_party|vendor|wandb|results?"
@@ -68,9 +68,9 @@ def likeliest(paths: Sequence[str]) -> list[str]:
 
 
 def settings_in(texts: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> tuple[Setting, ...]:
-    """Returns the settings in these files, in file order and within limits. `texts` maps each path to the file's text.
-    If a file does not parse, includes only the settings before the error. `mark` is called with each file's path before
-    the file is read."""
+    """Returns the settings in these files, in file order, up to a maximum size. `texts` maps each path to the file's
+    text. If a file does not parse, includes only the settings before the error. `mark` is called with each file's path
+    before the file is read."""
     out: list[Setting] = []
     size = 0
     for path, text in texts.items():
@@ -118,8 +118,8 @@ def _read(path: str, text: str) -> Iterator[Setting]:
 
 
 def _require_shallow(text: str) -> None:
-    """Raises `ValueError` for YAML with deeper nesting or more nodes than any real configuration. Composing it would
-    recurse too deeply, even in C with libyaml."""
+    """Raises `ValueError` for YAML with deeper nesting or more nodes than any real configuration. The YAML composer
+    would recurse too deeply, even in C with libyaml."""
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)

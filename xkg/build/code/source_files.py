@@ -1,4 +1,4 @@
-"""Selects a repository's source files. Records why others are skipped."""
+"""Selects a repository's source files, and records why other files are skipped."""
 
 import io
 import re
@@ -93,7 +93,7 @@ def is_source(path: str, content: bytes, skipped: Skips) -> bool:
     """Returns whether the content is hand-written source code."""
     ending = suffix(path)
     if ending and ending not in _HASHED and ending not in SUFFIXES:
-        return False  # read only because it could be a pointer
+        return False  # the file was read because it could be a Git LFS pointer
     if not ending and not re.match(rb"#![^\n]*\bpython", content):
         return False  # without a suffix, only a shebang makes it Python
     if ending == "m" and _OBJECTIVE_C.search(content):

@@ -19,7 +19,8 @@ class BlacklistGuard:
     fingerprints of blacklisted repositories, so each is fetched only once. Nothing else from blacklisted repositories
     is used.
 
-    `note` receives a line for each repository that cannot be fetched, whose copies cannot be recognised."""
+    `note` receives a line for each repository that cannot be fetched. Copies of such a repository are not
+    recognised."""
 
     def __init__(
         self, blacklist: Blacklist, cache: Path, folder: Path, note: Callable[[str], None] = lambda _: None
@@ -38,8 +39,8 @@ class BlacklistGuard:
         return self.blacklist.repository(url)
 
     def copy(self, checkout: Checkout) -> str | None:
-        """Returns the reason for refusing a fetched repository, or None if it is allowed. Considers its address,
-        history and files."""
+        """Returns the reason for refusing a fetched repository, or None if it is allowed. Checks the address, history
+        and files of the repository."""
         url = checkout.repository.url
         if url and (named := self.repository(url)) is not None:
             return named

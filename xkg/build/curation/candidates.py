@@ -25,8 +25,8 @@ _FOUND = 8
 
 
 class Candidate(Value):
-    """A paper that may be worth building. `use` weighs the target's citations of the paper and is 0 if there are none.
-    `suggested` is the suggestion from a model's web search."""
+    """A paper that may be worth building. `use` is the weight of the target's citations of the paper, or 0 if there are
+    none. `suggested` is the suggestion from a model's web search."""
 
     title: str
     reference: Reference | None = None

@@ -1,4 +1,5 @@
-"""Finds a target paper's core techniques and up to ten papers useful for them, ranked, each with its repository."""
+"""Finds a target paper's core techniques, and up to ten papers with repositories that help to implement them, best
+first."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -35,8 +36,8 @@ _FOUND_TRIED = 10
 class Sources:
     """The services that a curation uses. `indexes` contains paper indexes, best first.
 
-    `text` returns the text of a paper, or raises `InputError` if there is no text. It is called only for papers whose
-    abstract mentions no repository."""
+    `text` returns the text of a paper, or raises `InputError` if there is no text. `text` is called only for papers
+    whose abstract mentions no repository."""
 
     indexes: Sequence[PaperIndex]
     repositories: RepositorySearch
@@ -56,8 +57,8 @@ def curate(
 ) -> CuratedSet:
     """Returns the papers around a target, except those that `guard` refuses.
 
-    A `guide` determines the techniques and chooses the papers. If its model can search, it also finds works that the
-    target does not cite. An index or host that does not answer is skipped and mentioned in the notes.
+    A `guide` determines the techniques and chooses the papers. A guide whose model can search the web also finds works
+    that the target does not cite. An index or host that does not answer is skipped and mentioned in the notes.
 
     Raises `InputError` if the target has no techniques. May also raise `EmbeddingError`."""
     notes: list[str] = []
@@ -116,7 +117,7 @@ def curate(
 
 
 def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | None) -> str | None:
-    """Returns the reason why a paper cannot belong to the set at any rank, or None if it can."""
+    """Returns the reason why a paper cannot be in the set, whatever its rank, or None if it can."""
     found = candidate.found
     if found is None or found.arxiv_id is None:
         return f"it was not found on arXiv: {candidate.identified}"
@@ -191,8 +192,8 @@ def _chosen(
     document: Document,
     guide: Guide,
 ) -> list[tuple[Candidate, CuratedPaper]]:
-    """Returns the papers that the model chose, in the model's order and with its reasons. All other papers follow as
-    dropped. Returns an empty list if the model returns no answer."""
+    """Returns the papers that the model chose, in the model's order and with its reasons. All other papers follow and
+    are marked as dropped. Returns an empty list if the model returns no answer."""
     # Candidates found by a model come first, because not all fit in the prompt.
     ranked = sorted(ranked, key=lambda pair: pair[0].suggested is None)
     ranked = sorted(ranked, key=lambda pair: pair[0].reference is None and pair[0].found is None)
@@ -250,9 +251,9 @@ def _identity(found: FoundPaper) -> dict[str, object]:
 
 
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
-    """Returns references with a found paper after every few. Because a search always finds something, a found paper
-    must be at least as similar to the target as half of the references. Those at least as similar as a quarter of the
-    references come last, if there is room. The others are dropped."""
+    """Returns the references, with a found paper inserted after every `_CITED_PER_FOUND` of them. Because a search
+    always finds something, an inserted paper must be at least as similar to the target as half of the references. Found
+    papers that are only as similar as a quarter of the references come last. All other found papers are dropped."""
     cited = [pair for pair in ranked if pair[0].reference is not None]
     found = [pair for pair in ranked if pair[0].reference is None]
     found.sort(key=lambda pair: -pair[1].scores["nearness"])
@@ -308,7 +309,7 @@ def _is_target(found: FoundPaper, document: Document) -> bool:
 
 
 class _Texts:
-    """Looks for repositories in at most `_TEXTS` candidates' texts, because fetching one from arXiv takes ten
+    """Looks for repositories in the texts of at most `_TEXTS` candidates, because fetching a text from arXiv takes ten
     seconds."""
 
     def __init__(self, sources: Sources, note: Callable[[str], None]) -> None:
@@ -337,7 +338,8 @@ def _repositories(
 
 
 def _copy(guard: BlacklistGuard, repository: ChosenRepository) -> str | None:
-    """Returns the reason for refusing a repository as a copy. Also refuses repositories that cannot be compared."""
+    """Returns the reason for refusing a repository as a copy. Also refuses repositories that cannot be compared with
+    the blacklist."""
     try:
         return guard.fetched(repository.url, repository.commit)
     except InputError as error:

@@ -56,7 +56,7 @@ class RepositoryRecord(Value):
 class ChosenRepository(Value):
     """A repository examined for a paper. The evidence for and against ownership has one line per fact. `is_official` is
     None if the ownership is uncertain. `is_named` is True if the paper calls the repository its own, and `found` says
-    how the address was found. Stars, dates and size are as in `RepositoryFacts`."""
+    how the address was found. Stars, dates and size are the same as in `RepositoryFacts`."""
 
     url: str
     commit: str | None = None

@@ -1,6 +1,6 @@
 """Asks a language model for decisions that a curation cannot make by itself.
 
-The model finds unparsed reference titles, core techniques and works that the target does not cite. It also chooses the
+The model finds unparsed reference titles, core techniques and works that the target does not cite, and chooses the
 papers that support the techniques. If the facts are inconclusive, the model decides whether a repository is a paper's
 own."""
 
@@ -76,8 +76,8 @@ class OwnRepository(AnswerType):
 
 
 class Choice(NamedTuple):
-    """A chosen candidate. Contains the indices of the candidate and of the technique that it supports, and the model's
-    explanation."""
+    """A candidate that the model chose. `candidate` is the index of the candidate, and `technique` is the index of the
+    technique that it supports. `why` is the model's explanation."""
 
     candidate: int
     technique: int
@@ -87,8 +87,8 @@ class Choice(NamedTuple):
 class Guide:
     """Asks the language model `model`. `searches` is True if the model can search the web.
 
-    For an unusable answer, a method calls `note` with a line of text and returns None, which leaves the decision to the
-    facts. Raises `ModelUnavailableError` and `BudgetError`."""
+    If an answer is unusable, a method calls `note` with a line of text and returns None. The decision is then made
+    without a model. Raises `ModelUnavailableError` and `BudgetError`."""
 
     def __init__(self, ask: Ask, model: str, note: Callable[[str], None], *, searches: bool = False) -> None:
         self._ask, self.model, self._note, self._searches = ask, model, note, searches

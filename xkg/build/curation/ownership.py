@@ -17,7 +17,7 @@ from xkg.text.titles import title_similarity
 from xkg.text.unicode import printable_line
 
 OFFICIAL, FOREIGN = 5.0, 1.0
-"""A repository with at least the first number of points is the paper's own; one with at most the second is not."""
+"""A repository with at least `OFFICIAL` points is the paper's own, and one with at most `FOREIGN` points is not."""
 
 _ALIKE = 0.9
 _HEADING = re.compile(r"(?m)^\s{0,3}(?:#{1,3}[ \t]+([^\n]{3,300})$|<h[1-3][^>\n]{0,100}>([^<\n]{3,300})</h)")
@@ -84,8 +84,8 @@ def judge(facts: RepositoryFacts, paper: PaperIdentity, link: Role | None = None
 
 
 _Fact = tuple[float, Literal["", "paper", "authors", "both"], str]
-"""The points for a fact, what the fact ties the repository to (this paper, its authors, both or neither), and a line of
-evidence."""
+"""A fact, as (points, link, evidence). The link is what the fact ties the repository to: this paper, its authors, both
+or neither."""
 
 
 def _named(link: str | None) -> Iterator[_Fact]:

@@ -1,8 +1,8 @@
 """Ranks references and found papers by their usefulness for the target's techniques. Does not use a language model.
 
-A work cited alone, with words such as "we use", matters more than one of twelve works cited together (Valenzuela, Ha
-and Etzioni, "Identifying Meaningful Citations", 2015). A paper's nearness is its mean cosine similarity to the nearest
-technique and to the target's abstract."""
+A work that is cited alone, with words such as "we use", matters more than a work that is cited together with eleven
+others (Valenzuela, Ha and Etzioni, "Identifying Meaningful Citations", 2015). A paper's nearness is its mean cosine
+similarity to the nearest technique and to the target's abstract."""
 
 import math
 import re
@@ -34,9 +34,9 @@ _USE_SHARE = 0.5
 
 
 class Ranked(Value):
-    """The scores of a paper. `score` is the mean of `use` (how the target cites the paper) and `nearness` (similarity
-    to the target and to the technique with this index). All values are between 0 and 1, relative to the best paper in
-    the list."""
+    """The scores of a paper. `score` is the mean of `use` (how the target cites the paper) and `nearness` (how similar
+    the paper is to the target and to its nearest technique). `technique` is the index of that technique. All values are
+    between 0 and 1, relative to the best paper in the list."""
 
     score: float
     use: float

@@ -31,11 +31,11 @@ Role = Literal["own", "named", "cited", "suggested"]
 
 
 class RepositoryLink(NamedTuple):
-    """A repository mentioned in a text. `name` is as in `RepositoryAddress`.
+    """A repository mentioned in a text. `name` is the same as in `RepositoryAddress`.
 
     `role` is `own` if the paper calls the repository its own, `cited` for links in the bibliography, `suggested` for
-    links from a model, and `named` for any other link. `words` contains the surrounding words, or a note about the
-    model."""
+    links from a model, and `named` for any other link. `words` contains the words around the link, or a note that a
+    model suggested it."""
 
     url: str
     name: str

@@ -61,9 +61,9 @@ class RepositorySearch:
         links: Sequence[RepositoryLink],
         later: Callable[[], Sequence[RepositoryLink]] = lambda: (),
     ) -> RepositoriesFound:
-        """Returns all examined repositories. The paper's own comes first, followed by the others from most to least
-        likely. `links` contains the links from the paper's abstract. `later` returns the links in the paper's text and
-        is called if neither the abstract nor a search yields the paper's own repository."""
+        """Returns all examined repositories. The paper's own repository comes first, followed by the others from most
+        to least likely. `links` contains the links from the paper's abstract. `later` returns the links in the paper's
+        text and is called if neither the abstract nor a search yields the paper's own repository."""
         looked_at: list[ChosenRepository] = []
         seen: set[str] = set()
         unanswered = None
@@ -190,7 +190,7 @@ def _words(link: RepositoryLink) -> str:
 
 
 def _add(candidates: Iterable[ChosenRepository], looked_at: list[ChosenRepository]) -> bool:
-    """Appends candidates up to the first that is certainly the paper's own, and returns whether one was found."""
+    """Appends candidates up to the first one that is certainly the paper's own, and returns whether there is one."""
     for candidate in candidates:
         looked_at.append(candidate)
         if candidate.is_official and (candidate.score >= _CERTAIN or candidate.is_named):

@@ -31,8 +31,9 @@ class BlockSearch:
         embedder: Embedder,
         near: Sequence[Iterable[str]],
     ) -> None:
-        """Searches for all techniques. `vectors[i]` is the embedding of technique i. It is compared with the blocks
-        that have the best BM25 scores and those of the symbols in `near[i]`. Raises `EmbeddingError`."""
+        """Searches for all techniques. `vectors[i]` is the embedding of technique i. The embedding is compared with the
+        blocks that have the best BM25 scores, and with all blocks of the symbols in `near[i]`. Raises
+        `EmbeddingError`."""
         self.index = index
         self._of_symbol: dict[tuple[int, str], list[tuple[IndexedBlock, float]]] = {}
         lexical = []

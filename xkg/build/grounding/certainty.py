@@ -1,5 +1,5 @@
-"""Decides whether a technique's highest-ranked place is certain. This requires a high score and no code with a similar
-score in another file."""
+"""Decides whether a technique's highest-ranked place is certain. A certain place has a high score, and no code in
+another file has a similar score."""
 
 from collections.abc import Mapping, Sequence
 

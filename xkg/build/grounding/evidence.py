@@ -20,8 +20,8 @@ _NAME_FIELDS: Mapping[str, float] = {
     "signature": 0.4,
 }
 _CODE_FIELDS = {field: weight for field, weight in _NAME_FIELDS.items() if field != "prose"}
-# The maximum weight of a word. This mainly limits words missing from the repository, because paper and code often
-# differ in one word of a name.
+# The maximum weight of a word. The limit mainly affects words that the repository lacks, because a name in code often
+# differs from the name in the paper by one word.
 _UNSEEN = 0.8
 _CALLED = 0.8
 # Below this combined `rarity` of its words, a name such as "batch step" is too general.
@@ -71,7 +71,7 @@ def own_name(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
 
 
 def is_whole(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> bool:
-    """Returns whether a symbol is named after the technique. If so, all of its lines are assumed to implement the
+    """Returns whether a symbol is named after the technique. All lines of such a symbol are assumed to implement the
     technique."""
     return _name_evidence(query, entry, index, {"name": 1.0, "joined": 1.0}) >= _CALLED
 

@@ -1,4 +1,4 @@
-"""Locates techniques in a repository. Maps each technique to ranked symbols, or to none.
+"""Locates techniques in a repository by ranking the symbols for each technique.
 
 A hybrid search proposes candidates, and several kinds of evidence rank them. Marks places with too little evidence as
 doubtful or weak, because plausible but irrelevant code is worse than no code. Does not use a language model."""
@@ -26,7 +26,7 @@ PLACES = 20
 _RANKED = 50  # symbols, some of which merge into one place
 # A place belongs to another technique if that technique's name fits better by at least this margin.
 _BETTER = 0.2
-# All of a technique's places are weak if the best matches less than this fraction of the technique's name.
+# All of a technique's places are weak if the best one matches less than this fraction of the technique's name.
 _NAMED = 0.3
 
 
@@ -113,8 +113,8 @@ def ground(
 
 
 def _is_of_another(query: TechniqueQuery, place: Entry, queries: Sequence[TechniqueQuery], index: SymbolIndex) -> bool:
-    """Returns whether another technique's name matches a place better than this one's. Also compares the names with the
-    place's class."""
+    """Returns whether the name of another technique matches a place, or the class that contains it, better than this
+    technique's name does."""
     around = index.entries.get(place.source.parent or "")
     entries = [place, around] if around is not None and around.kind == "class" else [place]
     own = max(own_name(query, entry, index) for entry in entries)
@@ -165,9 +165,8 @@ def candidates(
 
 
 def primary(symbols: Sequence[str], index: SymbolIndex) -> str:
-    """Returns the symbol from which a technique's code is sliced. This is usually the first of `symbols`, which are
-    sorted best first. However, a file of definitions is replaced with its best symbol, and a special method with its
-    class."""
+    """Returns the symbol from which a technique's code is sliced, usually the first of `symbols`, which are sorted best
+    first. However, a file of definitions is replaced with its best symbol, and a special method with its class."""
     best = index.entries[symbols[0]]
     if best.kind == "module" and not best.is_script:
         inside = (symbol for symbol in symbols if symbol != best.id and symbol.startswith(f"{best.id}::"))

@@ -30,7 +30,7 @@ def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int)
     found: list[RankedPlace] = []
     best_blocks: set[str] = set()
     for candidate in _narrowed(ranked, search, i):
-        # A class and its method form one place if the same lines earn both their rank.
+        # A class and its method form a single place if they have the same best block.
         inside = search.of_symbol(i, candidate.symbol)
         if inside and inside[0][0].id in best_blocks:
             continue

@@ -78,7 +78,7 @@ class TechniqueQuery:
 
     def name_weights(self, vocabulary: Vocabulary) -> dict[str, float]:
         """Returns BM25 weights for the words in the name, their variants in the repository, and the acronyms that occur
-        there."""
+        in the repository."""
         weights: dict[str, float] = {}
         for form in self.forms:
             for word in form:
@@ -91,8 +91,8 @@ class TechniqueQuery:
         return weights
 
     def weights(self, index: SymbolIndex) -> dict[str, float]:
-        """Returns BM25 weights. The name (`name_weights`) gets half of the weight. The definition and the equation and
-        algorithm numbers mentioned in the repository's comments share the rest."""
+        """Returns BM25 weights. The name (`name_weights`) gets half of the total weight. The other half is shared by
+        the words in the definition, and the equation and algorithm numbers that occur in the repository's comments."""
         query = self.name_weights(index.vocabulary)
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         definition = {**self.definition, **numbers}
@@ -104,8 +104,8 @@ class TechniqueQuery:
 
 
 def technique_queries(techniques: Sequence[Technique], document: Document | None) -> list[TechniqueQuery]:
-    """Returns a query for each technique, in order. Each "long form (SHORT)" in the paper adds an acronym, even one
-    that the technique itself does not mention."""
+    """Returns a query for each technique, in order. The acronyms come from every "long form (SHORT)" in the paper, not
+    only from the technique's text."""
     texts = [document.text if document else "", *(f"{each.name}. {each.definition}" for each in techniques)]
     acronyms = abbreviations(texts)
     methods = [name for each in techniques if each.depth == 0 for name in (each.name, *each.aliases)]
@@ -190,7 +190,8 @@ def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
 
 
 def _numbers(technique: Technique, document: Document) -> Iterable[str]:
-    """Yields the numbers of equations and algorithms in or near the technique's excerpts or mentioned there."""
+    """Yields the numbers of the equations and algorithms that are near the technique's excerpts or mentioned in
+    them."""
     for equation in _equations(technique, document):
         yield from (f"eq:{number.casefold()}" for number in equation.numbers)
     yield from (f"alg:{number}" for number, _ in _algorithms(technique, document) if number)

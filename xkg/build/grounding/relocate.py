@@ -3,8 +3,8 @@
 Most symbols are identified by name and path, and renamed or moved ones by the fingerprint of their body. A symbol
 without a good match is reported as missing, because wrong lines are worse than no lines.
 
-Compares files and symbols only if they share a name, a path suffix or a fingerprint band, which for 3,000 files means
-about fifteen comparisons per file. A band consists of three fingerprint digits at a fixed position. If two fingerprints
+Compares files and symbols only if they share a name, a path suffix or a fingerprint band. With 3,000 files, each file
+is compared about fifteen times. A band consists of three fingerprint digits at a fixed position. If two fingerprints
 agree in half of their digits, they share no band with probability 1/16."""
 
 import difflib
@@ -23,8 +23,8 @@ _BODY_OF_SAME_NAME = 0.4
 _BODY_OF_ANY_NAME = 0.7
 _ALIEN = 0.2
 _SAME_FILE = 0.5
-# A copy that shares a smaller fraction of symbols is a different repository. Both may happen to have a `main` in
-# `train.py`, for example.
+# A copy that shares a smaller fraction of symbols is a different repository. Even unrelated repositories may both have
+# a `main` in `train.py`, for example.
 _RELATED = 0.2
 _MOST_PAIRS = 200_000
 _BAND = 3  # digits
@@ -89,8 +89,9 @@ class _Matcher:
         self._related = len(self._missing) <= (1 - _RELATED) * len(stored)
 
     def with_rivals(self, requested: Iterable[Symbol]) -> list[Symbol]:
-        """Returns the requested symbols and the stored symbols that compete with them for matches. These have the same
-        name and place, or are missing from their place in the copy."""
+        """Returns the requested symbols and the stored symbols that compete with them for matches. A stored symbol
+        competes if it has the same name and place as a requested one, or if it is missing from its place in the
+        copy."""
         rivals = [other for symbol in requested for other in self._stored[_category(symbol), self._place(symbol)]]
         if self._related and len(self._missing) * self._added_count <= _MOST_PAIRS:
             rivals += self._missing
@@ -102,8 +103,7 @@ class _Matcher:
         for new in self._current.get(own, ()):
             if score := self._score_in_place(old, new):
                 yield new, score
-        # Only added symbols are considered. A symbol with the name and place of a different stored symbol matches that
-        # stored symbol.
+        # Only added symbols are considered. Any other symbol matches the stored symbol with the same name and place.
         for new in self._added.sharing(_symbol_keys(old)):
             if score := self._score_moved(old, new):
                 yield new, score
@@ -125,7 +125,7 @@ class _Matcher:
         names = _name_likeness(old, new)
         same_signature = old.signature == new.signature
         if body is None:
-            # Only the name can be compared; a unique one is enough if the file is missing.
+            # Only the name can be compared. The symbol matches if the name is unique and the old file is missing.
             alone = self._names[_category(new), new.qualified_name] == 1
             moved = old.path not in self._paths
             return 0.5 if names == 1.0 and old.qualified_name and same_signature and alone and moved else 0.0
@@ -172,7 +172,7 @@ class _KeyIndex(Generic[T]):
         self._by_key = {key: group for key, group in self._by_key.items() if len(group) <= most}
 
     def sharing(self, keys: Iterable[Hashable]) -> Iterable[T]:
-        """Yields each item with any of these keys once."""
+        """Yields the items that have any of these keys, without duplicates."""
         by_id: dict[str, T] = {}
         for key in keys:
             for thing in self._by_key.get(key, ()):

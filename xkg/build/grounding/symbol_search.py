@@ -19,8 +19,8 @@ class SymbolSearch:
     """Searches a codebase for all techniques in one batch.
 
     `lexical[i]` contains BM25 scores for the words in the name and definition of technique i. `named[i]` contains BM25
-    scores for the name alone. `similarity[i]` contains cosine similarities. All three map the ids of symbols or their
-    parts to scores, best first."""
+    scores for the name alone. `similarity[i]` contains cosine similarities. Each element maps the ids of symbols or
+    their parts to scores, best first."""
 
     def __init__(
         self, index: SymbolIndex, queries: Sequence[TechniqueQuery], vectors: NDArray[np.float32], embedder: Embedder
@@ -53,7 +53,7 @@ class SymbolSearch:
 
 
 def _has_content(entry: Entry) -> bool:
-    """Returns whether a symbol is worth embedding, unlike files of definitions and supporting methods."""
+    """Returns whether a symbol is worth embedding. Excludes files of definitions and supporting methods."""
     return not entry.supports and (entry.kind != "module" or entry.is_script)
 
 

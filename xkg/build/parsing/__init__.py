@@ -1,3 +1,3 @@
-"""Parses papers and repositories in a sandboxed process. Contains the client and the tasks.
+"""Parses papers and repositories in a sandboxed process.
 
 May import: paper, code, repositories, and any layer below `build`."""

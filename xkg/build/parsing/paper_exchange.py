@@ -17,7 +17,7 @@ _CONTENT, _REFUSED, _UNSAFE = b"+", b"-", b"!"
 
 
 def described(paper: PaperOnDisk) -> dict[str, Any]:
-    """Returns a description of a paper as a JSON value, the first message to the parsing process."""
+    """Returns a description of a paper as a JSON value. The description is the first message to the parsing process."""
     return {"path": str(paper.path), "folder": paper.folder, "head": paper.head.hex(), "size": paper.size}
 
 
@@ -48,7 +48,7 @@ def _reply(paper: PaperOnDisk, name: str) -> bytes | None:
 
 
 class _RemoteReader:
-    """Reads files through the other process."""
+    """Requests files from the other process."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask

@@ -56,7 +56,7 @@ class Parsers:
         self._worker.start()
 
     def close(self) -> None:
-        """Ends the process, after which nothing can be parsed."""
+        """Ends the process. Nothing can be parsed after that."""
         self._worker.close()
 
     def __enter__(self) -> "Parsers":
@@ -85,7 +85,7 @@ class Parsers:
 
     def repository(self, checkout: Checkout) -> Codebase:
         """Parses a repository like `parse_repository`, but skips files that kill the parsing process. In `skipped`,
-        their reason is too-slow, out-of-memory or crashed.
+        these files have the reason too-slow, out-of-memory or crashed.
 
         Also raises `UnsafeInputError` if there are too many such files or the files exceed the limits in total."""
         paths = {f.path for f in checkout.files}
@@ -136,9 +136,10 @@ def without_deadly(
     attempt: Callable[[Mapping[str, Reason], Bounds], T],
     known: Mapping[str, Reason] = {},
 ) -> tuple[T, Mapping[str, Reason]]:
-    """Repeats `attempt` without each file that kills the process, and from the start without those in `known`, until it
-    succeeds. Returns the result, and the excluded files with reasons. Raises `UnsafeInputError` if there are too many
-    such files, if something else ends the process, or if the files exceed the limits in total."""
+    """Repeats `attempt` until it succeeds, each time without the files that have killed the process. Files in `known`
+    are excluded from the start. Returns the result, and the excluded files with reasons. Raises `UnsafeInputError` if
+    there are too many excluded files, if the process dies for another reason, or if the files exceed the limits in
+    total."""
     until = time.monotonic() + bounds.seconds
     without = dict(known)
     while True:

@@ -13,7 +13,7 @@ from xkg.sandbox.guest.worker import Call
 T = TypeVar("T")
 
 Mark = Callable[[str], None]
-"""Announces the file that a function will work on next; '' stands for the task as a whole."""
+"""Announces the file that a function will process next, or '' for the task as a whole."""
 
 
 def named(function: Callable[..., object]) -> str:
@@ -33,7 +33,7 @@ def arguments(given: Mapping[str, object]) -> Any:
 
 
 def answer_of(function: Callable[..., T], answer: bytes) -> T:
-    """Decodes a function's return value. Raises `ValueError` if it could not have returned these bytes."""
+    """Decodes a function's return value. Raises `ValueError` if the bytes are not a valid value of the return type."""
     return cast(T, _returned(function).validate_json(answer))
 
 

@@ -71,8 +71,8 @@ def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> 
     """Adds a branch with these commits to the user's repository in `folder`, and returns the last new commit. The
     branch starts at the commit `base`. Leaves the working copy, the index and other references unchanged.
 
-    Raises `InputError` if the folder is not a git repository or the commit does not exist. Also raises it if a branch
-    of this name has different commits, or if only git can write the reference format."""
+    Raises `InputError` if the folder is not a git repository, if the commit does not exist, if a branch of this name
+    has different commits, or if only git can write the reference format."""
     directory = git_directory.find(folder.resolve())
     if directory is None:
         raise InputError(f"{folder} is not a git repository; use the patch instead")

@@ -1,9 +1,10 @@
 """Reads a git URL, a git directory or a plain folder as a `Checkout`.
 
-Never checks out any files. Reads files from git's object database, or from a folder without following links. ¶ For a
-folder with `@commit`, reads that commit. For a clean git work tree without `@commit`, reads HEAD. For any other work
-tree, reads the tracked and unignored files, because these are what the caller sees. For a folder without `.git`, reads
-all files. Files from a folder are identified by their content."""
+Never checks out any files. Reads files from git's object database, or from a folder without following links.
+
+For a folder with `@commit`, reads that commit. For a clean git work tree without `@commit`, reads HEAD. For any other
+work tree, reads the tracked and unignored files, because these are what the caller sees. For a folder without `.git`,
+reads all files. Files from a folder are identified by their content."""
 
 import hashlib
 import os
@@ -248,7 +249,7 @@ def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
 
 
 def _name(path: Path) -> str:
-    """Returns a folder's name, or its parent's if the folder is called `.git` or `repo`."""
+    """Returns a folder's name, or its parent's name if the folder is called `.git` or `repo`."""
     while path.name in (".git", "repo") and path.parent != path:
         path = path.parent
     return slug(re.sub(r"\.git$", "", path.name))

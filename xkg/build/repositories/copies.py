@@ -1,6 +1,6 @@
 """Detects whether one repository is a copy of another. A copy is a fork, a mirror, or a folder with the same files
-under another name. It shares the first commit or has mostly the same files, byte for byte. A copy without history goes
-undetected if every file was changed."""
+under another name. A copy shares the first commit, or most of its files are identical, byte for byte. A copy without
+history goes undetected if every file was changed."""
 
 import re
 from collections.abc import Iterator

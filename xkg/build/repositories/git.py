@@ -1,8 +1,9 @@
 """Runs git on untrusted repositories.
 
-Git executes commands from a repository's files, so it never sees them. Instead, it works in a separate git directory
-that contains only links to the untrusted packs and loose objects, or a copy of an index. It does not see the untrusted
-configuration, hooks, attributes, alternates or references, of which `git_directory` reads what is needed.
+Git can execute commands from a repository's files, so it never sees these files. Instead, it works in a separate git
+directory that contains only links to the untrusted packs and loose objects, or a copy of an index. Git does not see the
+untrusted configuration, hooks, attributes, alternates or references. `git_directory` reads the necessary data from
+these files.
 
 Git is sandboxed like untrusted code (`sandbox.isolation.programs`), with none of xkg's environment variables, no write
 access, and no network access except for fetches. Time, memory and output are limited. If started by root, git runs as
@@ -30,7 +31,7 @@ from xkg.text.address import address
 _BUSY_WAITS = (0.2, 1.0, 3.0)
 _LOCAL = Limits(seconds=120, memory_mb=2048, disk_mb=256)
 _NETWORK = Limits(seconds=900, memory_mb=2048, disk_mb=4096)
-_FULL = 0.9  # a fraction of the limit, because git may have had more to write
+_FULL = 0.9  # a fraction of the limit, because git may fail before it reaches the limit
 _BATCH_BYTES, _BATCH_OBJECTS = 64 << 20, 5000
 _MOST_DAMAGED = 50
 _MAX_INDEX, _MAX_EXCLUDE = 256 << 20, 1 << 20
@@ -81,7 +82,8 @@ _PLAIN = {
 
 
 class TreeEntry(NamedTuple):
-    """A path in a commit. `size` is None if the object is not a blob or is missing, as in a partial copy."""
+    """A path in a commit. `size` is None if the object is not a blob, or is missing (for example, in a partial
+    copy)."""
 
     path: str
     mode: str
@@ -106,7 +108,7 @@ class RedirectedError(GitError):
 
 
 class TooLargeError(GitError):
-    """Raised if a repository exceeds the fetch size limit. The message is the limit."""
+    """Raised if a repository exceeds the fetch size limit. The error message states the limit."""
 
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:
@@ -234,8 +236,8 @@ def _take_over(own: Path, target: Path, *, sha256: bool) -> None:
 
 
 def take_packs(own: Path, target: Path) -> None:
-    """Moves packs into the folder `target`, each before its index. `own` is a directory from `own_directory` in which
-    git created the packs."""
+    """Moves packs into the folder `target`. Moves each pack before its index. `own` is a directory from `own_directory`
+    in which git created the packs."""
     target.mkdir(parents=True, exist_ok=True)
     with os.scandir(own / "objects" / "pack") as entries:
         packs = [entry for entry in entries if re.fullmatch(r"pack-[0-9a-f]{40,64}\.(pack|idx|rev)", entry.name)]
@@ -250,8 +252,8 @@ def take_packs(own: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def own_directory(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
-    """Creates an empty git directory, and removes it when the context exits. Other users can read it, because git may
-    run under a different uid."""
+    """Creates an empty git directory, and removes it when the context exits. Other users can read the directory,
+    because git may run under a different uid."""
     own = Path(tempfile.mkdtemp(prefix="xkg-git-")).resolve()
     try:
         lay_out(own, sha256=sha256 or (directory is not None and directory.sha256))

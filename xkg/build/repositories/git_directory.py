@@ -1,4 +1,5 @@
-"""Reads a folder's `.git` without git. Finds the directories that it points to and decides whether they may be read.
+"""Reads a folder's `.git` without git. Finds the directories that the `.git` points to, and decides whether they may be
+read.
 
 Reads only the origin's address, the hash algorithm and `core.worktree` from an untrusted configuration. Resolves `.git`
 files, `commondir`, alternates and links, and then checks the resolved path.
@@ -6,7 +7,8 @@ files, `commondir`, alternates and links, and then checks the resolved path.
 A git directory elsewhere (for a linked work tree, a submodule or `--separate-git-dir`) is read only if it points back
 to the folder, because git writes references in both directions. An attacker can add a `.git` that points to a
 repository on this machine, but cannot write into that repository. Links out of a git directory are never followed.
-Alternates (`clone --shared`) are, even though they do not point back, but must be under one of the `roots` if given.
+Alternates (`clone --shared`) are followed even though they do not point back, but must be under one of the `roots` if
+`roots` is given.
 
 A bare repository inside another work tree is treated as data, not as a repository."""
 
@@ -31,8 +33,9 @@ _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]
 
 @dataclass(frozen=True)
 class GitDirectory:
-    """A git directory. `folder` contains HEAD and the index, and `common` contains everything else. The two differ only
-    for a linked work tree. `objects` contains the object directories, starting with the repository's own."""
+    """A git directory. `folder` contains HEAD and the index, and `common` contains everything else. `folder` and
+    `common` differ only for a linked work tree. `objects` contains the object directories, starting with the
+    repository's own."""
 
     folder: Path
     common: Path
@@ -88,8 +91,8 @@ class GitDirectory:
 
 
 def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None:
-    """Returns the readable git directory of a resolved folder, or None. If `roots` is given, all directories that it
-    points to must be under one of them."""
+    """Returns the readable git directory of a resolved folder, or None. If `roots` is given, all directories that the
+    `.git` points to must be under one of the roots."""
     entry = path / ".git"
     if os.path.lexists(entry):
         folder = _target(entry)
@@ -177,8 +180,8 @@ def _target(entry: Path) -> Path | None:
 
 
 def _common(folder: Path) -> Path | None:
-    """Returns the directory with a git directory's refs and objects. Uses a `commondir` file only where git itself
-    would create it."""
+    """Returns the directory with a git directory's refs and objects. Returns None if there is a `commondir` file in a
+    folder in which git itself would not create one."""
     if not os.path.lexists(folder / "commondir"):
         return folder
     text = read_small(folder / "commondir", _MAX_POINTER)

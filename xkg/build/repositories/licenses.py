@@ -48,8 +48,8 @@ def file_licenses(
     license_id: str | None, folders: Mapping[str, str], files: Iterable[tuple[str, str]]
 ) -> dict[str, str]:
     """Returns the licences of `files` (path and text) that differ from the repository's licence, keyed by path. Uses
-    the SPDX tag in a file's header or else the nearest parent in `folders`, which maps folders with a licence file to
-    their licence."""
+    the SPDX tag in a file's header, or else the licence of the nearest parent folder in `folders`, which maps folders
+    with a licence file to their licence."""
     found = {}
     for path, text in files:
         parents = [path[:end] for end, character in enumerate(path) if character == "/"]

@@ -1,4 +1,4 @@
 """Compares the computations in two programs statement by statement, to show how much of an implementation comes from
-its source lines.
+the source lines that it was derived from.
 
 May import: any layer below `build`."""

@@ -38,7 +38,7 @@ def share(implementation: str, excerpt: str, scope: Scope | None = None) -> floa
 
     A counterpart is a statement that has most of the same operations, possibly together with its neighbours. Each
     operation in the excerpt is matched only once. Returns 1 if the implementation only calls components. Returns 0 if
-    it computes nothing or if either program does not parse."""
+    the implementation computes nothing, or if either program does not parse."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = {i for i, statement in enumerate(own) if scope is not None and statement.line in scope.calls}
@@ -49,8 +49,9 @@ def share(implementation: str, excerpt: str, scope: Scope | None = None) -> floa
 
 
 def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> float:
-    """Returns the fraction (0 to 1) of statements written from a definition: those that count in `share`, have no
-    counterpart and are on lines in `scope.by_definition`. Returns 0 if no other statement has a counterpart."""
+    """Returns the fraction (0 to 1) of statements that were written from a definition. These statements count in
+    `share`, have no counterpart and are on lines in `scope.by_definition`. Returns 0 if no other statement has a
+    counterpart."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     if all(own[i].line in scope.by_definition for i in matched):
@@ -70,7 +71,7 @@ def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> 
 
 
 def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:
-    """Returns the first `most` statements of the excerpt without a counterpart in the implementation, limited to
+    """Returns the first `most` statements of the excerpt that have no counterpart in the implementation, limited to
     `scope` if it is given. A duplicate of a matched statement does not count as missing."""
     _, reference = _compared(implementation, excerpt, scope)
     matched = _matched(reference, statements(implementation))
@@ -93,8 +94,8 @@ def _contribution(statement: Statement) -> float:
 
 
 def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
-    """Returns the indices of the statements in `own` with a counterpart in `reference`. Matches the best pairs first,
-    each using up the counterpart's features."""
+    """Returns the indices of the statements in `own` with a counterpart in `reference`. Matches the best pairs first.
+    Each match uses up the matched features of the counterpart."""
     unused = [Counter(statement.features) for statement in reference]
     pairs = sorted(
         (

@@ -50,8 +50,8 @@ def operations(node: ast.AST, own: Collection[str]) -> Counter[str]:
     """Counts the operations in an expression or statement header, keyed by label.
 
     A label starts with `c` for a call and contains the call's last name. `o` is a call to one of the `own` names, which
-    are arbitrary. `n` is any other operation. `p` is an operation paired with the one that computes its operand. `k` is
-    a constant."""
+    are arbitrary. `n` is any other operation. `p` is a pair of operations, one of which computes an operand of the
+    other. `k` is a constant."""
     found: Counter[str] = Counter()
     stack: list[tuple[str, ast.AST]] = [("", node)]
     while stack:

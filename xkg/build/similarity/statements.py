@@ -1,8 +1,8 @@
 """Represents a program's statements as bags of operations for comparison.
 
-Statements that compute the same value share operations, whatever their variable names and use of keyword arguments.
-Ignores imports, signatures, annotations, docstrings, input validation, logging, seeds, devices and stored parameters.
-"""
+Statements that compute the same value share operations, even if they differ in variable names or keyword arguments.
+Ignores imports, signatures, annotations, docstrings, input validation, logging, seeds, devices and stored
+parameters."""
 
 import ast
 import re
@@ -43,7 +43,7 @@ def weight_of(feature: str) -> float:
 
 def statements(source: str) -> list[Statement]:
     """Returns the statements in a program that compute something, in order. If the source does not parse as a whole, as
-    is common for file excerpts, parses it in chunks and skips invalid ones."""
+    is common for file excerpts, parses it in chunks and skips invalid chunks."""
     results: list[Statement] = []
     for first, tree in _pieces(source):
         _Reader(tree, source.split("\n"), first, results).read()
@@ -169,7 +169,8 @@ class _Reader:
         for part in parts:
             found += operations(part, self._own) if part is not None else Counter()
         if not any(name[0] in "cn" for name in found):
-            # Too unspecific to compare: a loop over a plain variable, or a call to one of the program's own functions.
+            # Too unspecific to compare, such as a loop over a plain variable or a call to one of the program's own
+            # functions.
             return
         found += Counter([head] if head else [])
         line = self._before + node.lineno

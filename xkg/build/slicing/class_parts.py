@@ -26,8 +26,8 @@ class Gap:
 @dataclass
 class Mentions:
     """The attributes that code reads or changes. `own` contains attributes of the object itself (`self.a`), and `other`
-    contains attributes of other objects. `escapes` is True if the object itself is passed on. `dynamic` is True if an
-    attribute's name is computed."""
+    contains attributes of other objects. `escapes` is True if the code passes the object itself to other code.
+    `dynamic` is True if an attribute's name is computed."""
 
     own: set[str] = field(default_factory=set)
     other: set[str] = field(default_factory=set)
@@ -42,8 +42,8 @@ class Mentions:
 
 
 def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -> Mentions:
-    """Returns the attributes that a node mentions. `selves` contains the names of the object itself. Ignores attributes
-    of `foreign` names, which are imported packages."""
+    """Returns the attributes that a node mentions. `selves` contains the names that refer to the object itself. Ignores
+    attributes of `foreign` names, which are imported packages."""
     found = Mentions()
     bases: set[int] = set()
     every = list(ast.walk(node))
@@ -101,8 +101,9 @@ class ClassParts:
                 self._storing.setdefault(name, []).append(member)
 
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
-        """Keeps everything reached through the mentioned attributes. `own` contains attributes of objects of the
-        slice's classes, and `other` contains attributes of any object. Returns whether the kept part has grown."""
+        """Keeps everything reached through the mentioned attributes. `own` contains attributes that the slice accesses
+        on instances of its own classes, and `other` contains attributes that it accesses on any object. Returns whether
+        the kept part has grown."""
         before = self.retained_lines
         kept = None if self.whole else self._reached(own, other)
         if kept is None:
@@ -127,7 +128,8 @@ class ClassParts:
         return not any(gap.first <= line <= gap.last for gap in self.gaps)
 
     def sets_up(self, line: int) -> bool:
-        """Returns whether a line only sets up the kept methods, in a constructor that is not a root."""
+        """Returns whether a line is in a constructor that was not requested, and therefore only sets up the requested
+        methods."""
         constructors = [m for m in self._members if _is_constructor(m) and m not in self.roots]
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
 
@@ -189,8 +191,8 @@ class ClassParts:
             before, follows = last_line(member), member not in remaining
 
     def _above(self, first: int, before: int, mark: str) -> int:
-        """Returns the first of the comment lines directly above line `first` but below line `before`, or of the empty
-        lines if the mark is ''."""
+        """Returns the line where the comments directly above line `first` start, but only looks at lines after
+        `before`. If the mark is '', looks for empty lines instead of comments."""
         while first - 1 > before and self._lines[first - 2].strip()[:1] == mark:
             first -= 1
         return first
@@ -243,7 +245,7 @@ def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
 
 
 def has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:
-    """Returns whether a statement shares its lines with nothing but comments."""
+    """Returns whether a statement shares its lines only with comments."""
     head = lines[first_line(node) - 1].encode("utf-8", "surrogatepass")
     tail = lines[last_line(node) - 1].encode("utf-8", "surrogatepass")
     decorated = first_line(node) < node.lineno

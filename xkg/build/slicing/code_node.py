@@ -13,7 +13,7 @@ def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code,
     """Returns the candidate code node for a technique, and the ids of the symbols in it.
 
     If the symbol is not in Python 3 or its file does not parse, the candidate contains only the symbol's own lines, and
-    the level says so. Raises `UnknownIdError` if the symbol is not in the codebase."""
+    its level reflects this. Raises `UnknownIdError` if the symbol is not in the codebase."""
     cut = slice_symbols(codebase, [symbol_id])
     source = codebase.symbols()[symbol_id]
     language = codebase.module(source.symbol).language

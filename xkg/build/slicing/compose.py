@@ -51,7 +51,7 @@ class Composed:
 
 @dataclass
 class _Module:
-    """A part with its statements. `duplicates` maps names to an earlier part with the same definition. `names` maps the
+    """A part and its statements. `duplicates` maps names to an earlier part with the same definition. `names` maps the
     part's names to the names that new code uses. `helpers` contains private names that new code may also use."""
 
     part: Part
@@ -160,7 +160,7 @@ def _modules(parts: Sequence[Part]) -> dict[int, _Module]:
 
 def _find_duplicates(modules: Mapping[int, _Module]) -> None:
     first_owner: dict[str, int] = {}
-    # a chain of calls is no longer than the number of names
+    # a chain of calls cannot be longer than the number of names
     depth = min(_DEEPEST, sum(len(module.scope.bindings) for module in modules.values()))
     for i, module in modules.items():
         for name, meaning in _meanings(module.scope, f"part {i}", depth).items():
@@ -169,7 +169,8 @@ def _find_duplicates(modules: Mapping[int, _Module]) -> None:
 
 
 def _find_callable(modules: Mapping[int, _Module]) -> None:
-    """Sets the names that each part offers. Renames a name that an earlier part already offers."""
+    """Sets the names that new code can call in each part. If an earlier part has the same name, the later name is
+    changed."""
     claimed: set[str] = set()
     for module in modules.values():
         changed: dict[str, str] = {}
@@ -194,8 +195,8 @@ def _find_callable(modules: Mapping[int, _Module]) -> None:
 
 def _meanings(scope: ModuleScope, owner: str, depth: int) -> dict[str, str]:
     """Maps each function, class and constant in a module to a canonical text, which is the same for identical
-    definitions. It is based on the syntax tree without docstrings and annotations, with names resolved up to `depth`
-    calls deep."""
+    definitions. The text represents the syntax tree without docstrings and annotations. Names are resolved through up
+    to `depth` levels of calls."""
     own = {name: _defining_statement(scope, name) for name in scope.bindings}
     imports = {name: _imported(s.node, name) for name, s in own.items() if s is not None and s.is_import}
     shapes: dict[str, str] = {}
@@ -266,7 +267,7 @@ def _statement(scope: ModuleScope, name: str) -> ast.stmt:
 
 
 def _with_imported_duplicates(module: _Module, modules: Mapping[int, _Module]) -> str:
-    """Returns the part's source. Replaces each definition shared with an earlier part with an import."""
+    """Returns the part's source. Each definition that an earlier part shares is replaced with an import."""
     lines = module.part.source.split("\n")
     imports = []
     for name, first in module.duplicates.items():

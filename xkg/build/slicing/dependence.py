@@ -1,4 +1,4 @@
-"""Finds the statements that given statements depend on, in import order."""
+"""Finds the statements that the given statements depend on, in import order."""
 
 import ast
 import heapq
@@ -44,8 +44,8 @@ Plan = ast.alias | tuple[tuple[str, Target], ...]
 
 
 class NestedImport(NamedTuple):
-    """An import inside an included statement. `names` has an entry for each alias in the import. The entry is a kept
-    alias itself, or the assignments that replace it, as (bound name, target). A removed alias has none."""
+    """An import inside an included statement. `names` has an entry for each alias in the import: the alias itself if it
+    is kept, or else the assignments that replace it, as (bound name, target). A removed alias has an empty entry."""
 
     node: ImportNode
     scope: Scope
@@ -61,8 +61,8 @@ class Dependence:
     `max_lines` is reached.
 
     `included` maps each statement to its references, and `cut` contains the definitions beyond the limit, plus all
-    those in `outlined` files. `parts` contains the kept lines of classes, which are kept whole if `whole_classes` is
-    True. Definitions in `ready` and class members in `ready_members` are used but not included."""
+    those in `outlined` files. `parts` contains the kept lines of each class. If `whole_classes` is True, all lines are
+    kept. Definitions in `ready` and class members in `ready_members` are used but not included."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Dependence:
         self._distance: dict[Place, int] = {}
         self._seen: set[tuple[Definition, int | None]] = set()
         self._followed: set[tuple[Place, int | None]] = set()
-        # These definitions are used outside annotations and the bases of classes of which only methods are needed.
+        # These definitions have uses other than in annotations and as bases of partly included classes.
         self._strong: set[Definition] = set()
         self._own_attributes: set[str] = set()
         self._attributes: set[str] = set()
@@ -108,7 +108,7 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """Grows the slice from `seeds`, most important first, which maps statements to the needed class members. An
+        """Grows the slice from `seeds`, which maps statements to the needed class members, most important first. An
         empty value means the whole statement. Dependencies are included in the same order."""
         for rank, (seed, roots) in enumerate(seeds.items()):
             self._distance[seed] = _FAR if rank else 0
@@ -134,7 +134,7 @@ class Dependence:
     # --- statements ---
 
     def _include(self, place: Place, position: int | None, *, seed: bool = False, strong: bool = True) -> bool:
-        """Includes a statement. Returns False if the limit excludes the statement."""
+        """Returns False if the limit excludes the statement."""
         if place not in self.included:
             statement = self.statement(place)
             lines = statement.last_line - statement.first_line + 2
@@ -175,7 +175,7 @@ class Dependence:
         return self._foreign[path]
 
     def _retain_reached(self) -> bool:
-        """Keeps more parts of the included classes if the slice's names require them."""
+        """Keeps more parts of the included classes if other parts of the slice access their attributes."""
         grown = False
         for place, parts in list(self.parts.items()):
             before = parts.retained_lines
@@ -251,7 +251,8 @@ class Dependence:
             self.missing.setdefault(target.name, target.reason)
 
     def _need_module(self, path: str) -> None:
-        """Includes a module that is used as a value, as a namespace with everything that it defines or re-exports."""
+        """Includes a module that is used as a value. It becomes a namespace of all names that the module defines or
+        re-exports."""
         if path in self.namespaces:
             return
         members = self.namespaces[path] = {}
@@ -275,8 +276,8 @@ class Dependence:
         return self._repeats[path]
 
     def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
-        """Returns the statements that may have bound a name's value before statement `position` (or the end of the
-        module), and those that have changed the value since."""
+        """Returns the statements that may have bound a name's value at statement `position` (or at the end of the
+        module), and the statements that may have changed this value."""
         scope = self.scope(definition.path)
         every = self.program.bindings(definition.path, definition.name)
         indices = [i for i in every if not scope.statements[i].guarded] or list(every)
@@ -314,8 +315,8 @@ class Dependence:
         return grown
 
     def _include_registrations(self, seeds: Sequence[Place]) -> bool:
-        """Includes statements that fill registries read by the slice. On import, these call a function that writes to
-        the registry, or define functions or classes decorated with it."""
+        """Includes statements that fill registries read by the slice. On import, such a statement calls a function that
+        writes to the registry, or defines a function or class decorated with such a function."""
         read: set[Definition] = set()
         for place, references in self.included.items():
             statement = self.statement(place)
@@ -392,8 +393,8 @@ class Dependence:
     # --- order ---
 
     def order(self, seeds: Sequence[Place]) -> list[Place | str]:
-        """Returns the included statements in the order in which importing the seeds' modules would run them. A
-        namespace, identified by its module's path, follows that module."""
+        """Returns the included statements in the order in which importing the seeds' modules would run them. After a
+        module that became a namespace, the list contains the module's path."""
         out: list[Place | str] = []
         started: set[str] = set()
         by_path: dict[str, set[int]] = {}

@@ -21,8 +21,8 @@ def with_first_lines_of_docstrings(code: str) -> str:
 
 
 def _with_cut_docstrings(code: str, least: int, whole: Collection[str], ends_at: Callable[[str], bool]) -> str:
-    """Cuts each docstring of more than `least` lines before the first line for which `ends_at` returns True. Always
-    keeps the opening line."""
+    """Shortens docstrings of more than `least` lines. Removes the first line for which `ends_at` returns True and all
+    lines after it. Always keeps the opening line."""
     tree = parse_ast(code)
     if tree is None:
         return code

@@ -17,7 +17,8 @@ class Edit(NamedTuple):
 
 
 class Source:
-    """A module's text, indexed like the syntax tree. Lines count from 1, and columns are in UTF-8 bytes."""
+    """A module's text, addressed by positions in its syntax tree. Lines count from 1, and columns are in UTF-8
+    bytes."""
 
     def __init__(self, text: str) -> None:
         self.data = text.encode("utf-8", "surrogatepass")

@@ -75,10 +75,10 @@ def slice_symbols(
 ) -> Slice:
     """Returns a single self-contained module for the symbols.
 
-    A class is included whole if it is requested or if `whole_classes` is True; otherwise, only its needed methods and
-    attributes are. All other members are reduced to their signatures in comments. For a module whose id is in `lines`,
-    includes only the statements on those lines and their dependencies. Functions and methods in `ready` are omitted
-    unless they are requested.
+    A class is included whole if it is requested or if `whole_classes` is True. Otherwise, only the methods and
+    attributes that are needed are included. All other members are reduced to their signatures in comments. For a module
+    whose id is in `lines`, includes only the statements on those lines and their dependencies. Functions and methods in
+    `ready` are omitted unless they are requested.
 
     If the module would be longer than `max_lines`, the most distant dependencies are cut, but never the statements of
     the symbols themselves. Definitions in `outlined` files are always cut. Raises `UnknownIdError` for an id that is
@@ -364,7 +364,7 @@ class _Slicer:
         return "; ".join([*imports, *assigned]) or "pass"
 
     def _assignment(self, place: Place, nested: NestedImport, bound: str, target: Target) -> str:
-        """Returns the assignment `bound = <its target>`, or '' if both have the same name."""
+        """Returns an assignment of the target to `bound`, or '' if both have the same name."""
         scope = nested.scope
         own = self.flat.get(Definition(place.path, bound), bound) if scope.kind == "module" else bound
         flat = self.flat.get(target, bound)

@@ -1,6 +1,6 @@
 """Queries arXiv's API through the `arxiv` package. `Web` paces, retries and limits the requests.
 
-The pause between requests is the package's default. The pause follows the terms of use
+The pause between requests is the default of `arxiv`, which follows the terms of use
 (https://info.arxiv.org/help/api/tou.html)."""
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from xkg.clock import Clock
 from xkg.errors import UnreachableError
 
 HOSTS = ("arxiv.org", "export.arxiv.org", "www.arxiv.org")
-REMEDY = "check the network and the setting arxiv.url, or pass the paper's own files"
+REMEDY = "check the network and the arxiv.url setting, or pass the paper's own files"
 ABSENT = (403, 404, 410)
 
 _LARGEST_FEED = 5_000_000

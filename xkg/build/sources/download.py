@@ -18,7 +18,7 @@ from xkg.text.address import address, canonical_host
 
 _TRIES = 4
 _CONNECT, _SILENCE = 10.0, 30.0  # seconds to connect, and seconds without receiving a byte
-_LONGEST_WAIT = 60.0  # a longer Retry-After is an error for the user
+_LONGEST_WAIT = 60.0  # a longer Retry-After raises an error
 _AGAIN = frozenset((429, 500, 502, 503, 504))
 _REDIRECTED = frozenset((301, 302, 303, 307, 308))
 _MOST_REDIRECTS = 5

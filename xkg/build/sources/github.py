@@ -35,7 +35,7 @@ _LARGEST_README = 400_000
 _COMMITS = 100
 _FRESH = 86_400.0  # in seconds
 _MOST_STARS = 2**40  # a larger number cannot be correct, and is too large for a graph
-_REMEDY = "check the network and the setting curation.github, or turn it off ('none')"
+_REMEDY = "check the network and the curation.github setting, or turn it off ('none')"
 _NAME = re.compile(r"(?ai)(?P<owner>[a-z0-9][a-z0-9-]{0,38})/[\w.-]{1,100}")
 _NO_REPOSITORIES = frozenset(
     ("about", "apps", "features", "login", "marketplace", "orgs", "settings", "sponsors", "topics", "user-attachments")

@@ -23,7 +23,7 @@ URL = "https://api.openalex.org"
 
 _LARGEST = 20_000_000
 _DOIS, _PER_TITLE = 50, 3
-_REMEDY = "check the network and the setting curation.openalex, or turn it off ('none')"
+_REMEDY = "check the network and the curation.openalex setting, or turn it off ('none')"
 _FIELDS = ["id", "doi", "title", "display_name", "publication_date", "authorships", "locations"]
 _WITH_ABSTRACT = [*_FIELDS, "abstract_inverted_index"]
 
@@ -99,7 +99,7 @@ def _papers(works: Iterable[Mapping[str, Any]]) -> list[FoundPaper]:
     for work in works:
         try:
             found.append(_paper(work))
-        except (AttributeError, KeyError, TypeError, ValueError):  # skips a malformed work and keeps the others
+        except (AttributeError, KeyError, TypeError, ValueError):  # skip a malformed work and keep the others
             continue
     return found
 

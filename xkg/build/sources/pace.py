@@ -17,15 +17,15 @@ from xkg.clock import CLOCK, Clock
 from xkg.files import file_lock, private_folder, user_cache_folder
 
 Turns = Callable[[str, float], AbstractContextManager[None]]
-"""A turn at a host, with a minimum number of seconds between two turns."""
+"""Waits for a turn at a host. Consecutive turns are at least the given number of seconds apart."""
 
 
 _shared: dict[str, Turns] = {}
 
 
 def share(place: str, turns: Turns | None) -> None:
-    """Makes every later request from this process also take turns with the other machines that share `place`. If
-    `turns` is None, later requests no longer wait for other machines."""
+    """Coordinates later requests from this process with the other machines that share `place`, so that they take turns.
+    If `turns` is None, later requests no longer wait for other machines."""
     _shared.pop(place, None)
     if turns is not None:
         _shared[place] = turns

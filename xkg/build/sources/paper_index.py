@@ -1,5 +1,5 @@
-"""Defines the `PaperIndex` protocol for indexes that can look up and search papers. Also defines `FoundPaper`, the type
-of their results."""
+"""Defines `PaperIndex`, the protocol for indexes that can look up and search papers, and `FoundPaper`, the type of the
+results."""
 
 from collections.abc import Sequence
 from typing import Protocol

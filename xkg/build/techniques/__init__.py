@@ -1,3 +1,3 @@
-"""Extracts a paper's techniques from the paper's headings, algorithms, terms and definitions.
+"""Extracts techniques from the headings, algorithms, terms and definitions in a paper.
 
 May import: paper, and the layers below build."""

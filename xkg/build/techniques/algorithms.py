@@ -57,8 +57,8 @@ def add_definitions(tree: Tree) -> None:
 
 
 def spaced(tree: Tree, name: str) -> str:
-    """Splits a name written as one word, such as "RandomizedSketch", at its capitals. Does so only if the paper's text
-    also contains the split name, or if the name has more than two parts."""
+    """Splits a name written as one word, such as "RandomizedSketch", at its capitals. Returns the name unchanged if it
+    has only two parts and the paper's text does not contain the split name."""
     if " " in name:
         return name
     parts = re.sub(r"(?<=[^\W\d_A-Z]{2})(?=[A-Z][^\W\d_A-Z]{2})", " ", name)

@@ -56,7 +56,7 @@ _GOES_ON = re.compile(
     r"our (?:main |key )?(?:idea|approach|method))\b",
     re.IGNORECASE,
 )
-# Describes how a sentence relates to a name, which is replaced by \x10.
+# These patterns match sentences in which the name has been replaced by \x10.
 _SUBJECT = re.compile(r"^(?:(?:the|our|an?|this|each)\s+)?(?:[\w-]+\s+){0,2}?\x10(?:\s*\([^)]*\))?\s+[a-z]+s?\b", re.I)
 _NAMED = re.compile(
     r"\b(?:propose|introduce|present|develop|define|use|apply|call(?:ed)?|term(?:ed)?|named?|dub(?:bed)?|known as|"
@@ -221,7 +221,8 @@ def _followed(reader: Reader, best: int, found: re.Pattern[str]) -> list[int]:
             or _OF_OTHERS.match(text)
         ):
             break
-        # The abstract and introduction change the subject, but a method's own section does not.
+        # In the abstract and introduction, unlike in a method's own section, the next sentence often has another
+        # subject.
         lead = reader.role(at) in (Role.ABSTRACT, Role.INTRODUCTION)
         if lead and not (_GOES_ON.match(text) or found.search(text)):
             break

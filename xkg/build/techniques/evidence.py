@@ -1,5 +1,5 @@
-"""Looks for evidence that a name in a paper denotes a technique. Evidence includes actions described in the name's
-section and mentions of the name. Also recognises the names of data sets."""
+"""Looks for evidence that a name in a paper denotes a technique, such as actions in the section named after it and
+mentions in the text. Also recognises the names of data sets."""
 
 import re
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ _DOES = (
     r"minimi[sz]e|maximi[sz]e|add|choose|set|adapt|estimate|draw|replace|encode|decode|map|project|learn|predict|generate|"
     r"split|combine|multiplie|take|return)s"
 )
-# Matches actions such as "we pool the eggs", "it maps the size" or "eggs are pooled by size". Does not match results or
-# opinions.
+# Matches actions such as "we pool the eggs", "it maps the size" or "eggs are pooled by size". The pattern does not
+# match results or opinions.
 _ACTS = re.compile(
     rf"\b(?:we (?:(?:\w+ly|also|then|first|next|further) )?(?!{_NOT_DONE})[a-z]{{3,}}"
     rf"|(?:it|this|which|that) {_DOES}"
@@ -31,7 +31,7 @@ _COUNTED = re.compile(r"\s(?:\w+\s)?(?:has|have|contains?|consists? of|comprises
 
 
 def shows(reader: Reader, part: Part) -> bool:
-    """Returns whether a part displays an equation or contains an algorithm. Parts inside it do not count."""
+    """Returns whether a part displays an equation or contains an algorithm, outside the parts nested in it."""
     inner = [(child.start, child.end) for child in part.children]
     listed = [a.start for a in reader.document.algorithms if part.start <= a.start < part.end]
     own = any(not any(start <= at < end for start, end in inner) for at in listed)

@@ -34,7 +34,7 @@ _VERSION = re.compile(r"[^\W\d_]{2}-?\d|\b[A-Z]\d")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
 _INTRODUCED = re.compile(r"\bwe (?:\w+ )?(?:propose|introduce|define|develop|design|devise|formulate)\b", re.IGNORECASE)
 _FEW = 2
-_OPENING = 3  # how many opening sentences tell what a main section describes
+_OPENING = 3  # number of opening sentences that show what a main section describes
 # Parts with these roles describe a technique only if their own text describes it in full.
 _ELSEWHERE = frozenset({Role.APPLICATION, Role.BACKGROUND, Role.DETAILS, Role.EXPERIMENTS, Role.BACK})
 # In parts with these roles, a run-in heading names a technique if its text begins with what the technique does.
@@ -53,7 +53,7 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
     if part.role is Role.METHOD or (elsewhere and _is_described(tree, part)):
         node = _heading(tree, part, above)
     elif part.role is Role.BACKGROUND and above is not None and above is not tree.root and len(above.own) <= 1:
-        # If a section begins with background and has hardly any other text, the background describes it.
+        # The background at the start of a section describes the section if the section has hardly any other text.
         above.own += part.sentences
     tree.node_of[id(part)] = node
     for child in part.children:
@@ -61,7 +61,7 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
 
 
 def _is_described(tree: Tree, part: Part) -> bool:
-    """Returns whether a part outside the method fully describes the technique in its title."""
+    """Returns whether a part that does not belong to the method fully describes the technique in its title."""
     name = _half(tree, clean(about(clean(plain_title(part.title)))))
     if not is_name(name) or is_no_technique(name) or is_data(tree.reader, name):
         return False
@@ -84,7 +84,7 @@ def _is_described(tree: Tree, part: Part) -> bool:
 
 
 def _is_aside(part: Part | None) -> bool:
-    """Returns whether a part of an appendix is not about the method. For example, it may contain proofs or results."""
+    """Returns whether a part of an appendix is not about the method. Such a part may contain proofs or results."""
     while part is not None:
         if role_of_title(part.title) not in (None, Role.METHOD):
             return True
@@ -201,7 +201,7 @@ def _split(tree: Tree, name: str) -> list[str]:
     parts = [re.sub(r"^(?:the|our|an?)\s+", "", each.strip()) for each in re.split(r",\s(?:and\s)?|\sand\s", name)]
     if len(parts) < 2 or ":" in name:
         return [name]
-    # "Greedy and lookahead policies" means "greedy policies" and "lookahead policies".
+    # "Greedy and lookahead policies" is short for "greedy policies" and "lookahead policies".
     last = parts[-1].split()[-1]
     for first in ([], [f"{each} {last}" for each in parts[:-1]]):
         each_one = [*(first or parts[:-1]), parts[-1]]
@@ -214,9 +214,9 @@ def _split(tree: Tree, name: str) -> list[str]:
 
 
 def _describes_root(tree: Tree, part: Part) -> bool:
-    """Returns whether a main section describes the whole root. The section's title or one of its algorithm captions
-    must contain the root's name. In the first section on the method, an opening sentence with the root's name and "we"
-    or "our" is enough."""
+    """Returns whether a main section describes the root as a whole. The section's title or one of its algorithm
+    captions must contain the root's name. In the first section on the method, an opening sentence with the root's name
+    and "we" or "our" is enough."""
     if tree.root is None:
         return False
     title = f" {' '.join(key(resolve(clean(part.title), tree.shorts)))} "

@@ -13,7 +13,7 @@ _COMMON = frozenset(
 _FORMULA = re.compile(r"\$[^$]{0,2000}\$")
 _FEWEST_WORDS, _LEAST_SHARE = 20, 0.06
 _MOST_OTHER_LETTERS = 0.2
-"""Maximum share of non-Latin letters, such as Chinese or Greek, in English prose."""
+"""English prose has at most this share of letters from other scripts, such as Chinese or Greek."""
 
 
 def is_english(document: Document) -> bool:

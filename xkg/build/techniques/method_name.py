@@ -35,8 +35,8 @@ _ENOUGH = 4.5
 
 @dataclass(frozen=True)
 class Proposal:
-    """The paper's own method. `name` is the method's short name if there is one. Otherwise, it is the full name.
-    `aliases` contains other spellings in the paper. `naming` contains the sentences that propose the method."""
+    """The paper's own method. `name` is the method's short name, or its full name if there is no short one. `aliases`
+    contains other spellings in the paper. `naming` contains the sentences that propose the method."""
 
     name: str
     aliases: tuple[str, ...]
@@ -130,10 +130,10 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
         captioned = any(identity == c[: len(identity)] for c in captions)
         candidate.score += 2.5 * titled + (identity in headings) + captioned
         candidate.score += 0.6 * math.log2(1 + _count(names, reader))
-        # "a novel … method" describes the method but does not name it.
+        # "A novel … method" describes the method but does not name it.
         if not (titled or candidate.named or identity in headings) and not any(c.isupper() for n in names for c in n):
             continue
-        # "A forecasting method" does not name the method either.
+        # "A forecasting method" does not name the method.
         plain = all(n.islower() and " " not in _bare(n) for n in names)
         if plain or (len(identity) == 1 and not any(c.isupper() for n in names for c in n)):
             continue
@@ -161,8 +161,8 @@ def _bare(name: str) -> str:
 
 
 def _distinct(spellings: Iterable[str]) -> list[str]:
-    """Returns one spelling for each name. Chooses the spelling with the most capitals, and drops a final word such as
-    "approach" or "method"."""
+    """Removes different spellings of the same name. Keeps the spelling with the most capitals, without a final word
+    such as "approach" or "method"."""
     out: dict[tuple[str, ...], str] = {}
     for name in sorted(filter(None, spellings), key=lambda n: -sum(c.isupper() for c in n)):
         bare = _bare(name)

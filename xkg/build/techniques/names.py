@@ -1,4 +1,4 @@
-"""Decides whether a text can be a technique's name, and whether two names mean the same technique.
+"""Decides whether a text can be a technique's name, and whether two names refer to the same technique.
 
 Abbreviations are matched with their long forms as in Schwartz and Hearst, "A simple algorithm for identifying
 abbreviation definitions in biomedical text", PSB 2003."""
@@ -40,7 +40,7 @@ _SYMBOL = re.compile(
 
 
 def words(name: str) -> list[str]:
-    """Returns the words of a name. Folds their case and splits them at hyphens."""
+    """Returns the case-folded words of a name, split at hyphens."""
     folded = unicodedata.normalize("NFKC", name).casefold().replace("’", "'")
     return re.findall(r"[^\W_]+(?:'[^\W_]+)?", folded)
 
@@ -56,7 +56,7 @@ _PRAISE_STEMS = frozenset(map(stem, ("proposed", "novel", "new", "overall", "sim
 
 @lru_cache(maxsize=8192)
 def key(name: str) -> tuple[str, ...]:
-    """Returns the stems of a name's distinctive words, in order. Names with equal keys mean the same technique."""
+    """Returns the stems of a name's distinctive words, in order. Names with equal keys refer to the same technique."""
     stems: list[str] = []
     # "Mirror update in games" is the same as "mirror in games".
     for part in PREPOSITION.split(re.sub(r"\([^()]*\)", " ", name), maxsplit=1):
@@ -114,7 +114,8 @@ def head(name: str) -> str:
 
 
 def is_no_technique(name: str) -> bool:
-    """Returns whether the head noun of a name means something other than a technique, such as a result or a topic."""
+    """Returns whether the head noun of a name refers to something other than a technique, such as a result or a
+    topic."""
     if " ".join(words(name)[-2:]) in TECHNIQUES_NONETHELESS:
         return False
     last = head(name)
@@ -122,7 +123,7 @@ def is_no_technique(name: str) -> bool:
 
 
 def is_method_like(name: str) -> bool:
-    """Returns whether the head noun of a name means something that can be built or run, such as a module, a loss, a
+    """Returns whether the head noun of a name refers to something that can be built or run, such as a module, a loss, a
     procedure or an action."""
     last = head(name)
     if is_no_technique(name):
@@ -167,7 +168,7 @@ def clean(title: str) -> str:
 def plain_title(title: str) -> str:
     """Removes the mathematical symbols from a heading or caption such as "Neighbour sampling $S_N$".
 
-    A single letter counts as a word. So does a letter with a subscript or superscript before other words: "$W_1$
+    Keeps single letters as words. Before other words, also keeps letters with a subscript or superscript: "$W_1$
     distance" becomes "W_1 distance". Returns '' if an action's only object is a formula ("Compute $x^{t+1}$ for
     GD")."""
 

@@ -11,7 +11,7 @@ from xkg.build.techniques.word_lists import ACTIONS
 
 _ROLES = frozenset({*MAIN, Role.DETAILS, Role.BACK})  # parts with other roles describe other authors' techniques
 _OF_METHOD = re.compile(r"\b(?:the|our|this|these|its)\s+$", re.IGNORECASE)
-_SHORT = 2  # the most words in a method's name before the name of its part
+_SHORT = 2  # a method's name with more words is appended ("… in METHOD")
 _LONG = 5  # headings with more words are specific enough
 _LIST = re.compile(r"\sand\s|,|:")
 
@@ -72,13 +72,13 @@ def _needs_method(tree: Tree, method: str, node: Node) -> bool:
 
 
 def _joined(reader: Reader, method: str, name: str) -> str:
-    """Combines two names, as in "EggNet update rule", "Pooling of eggs in EggNet" and "Update rule in Incremental Egg
-    Pooling"."""
+    """Combines the names of a method and of its part, as in "EggNet update rule", "Pooling of eggs in EggNet" and
+    "Update rule in Incremental Egg Pooling"."""
     first, *others = name.split()
     acts = len(others) > 1 and (first.endswith("ing") or first.casefold() in ACTIONS)
     if acts or _LIST.search(name) or len(words(method)) > _SHORT or set(words(method)) & set(words(name)):
         return f"{name} in {method}"
-    # Headings in sentence case continue in lower case inside the name.
+    # A heading in sentence case is written in lower case after the method's name.
     if " ".join(others).islower() and _is_written(reader, first.lower()):
         first = first.lower()
     return " ".join((method, first, *others))

@@ -1,8 +1,8 @@
 """Determines the role of each part of a paper, such as introduction, background, method, theory or experiments.
 
-A part is a section or a run-in heading, such as "Batch step. This step begins …". The words in its title determine its
-role. If the title does not indicate a role, the sentences and the position of the part determine it. For example, a
-part that proposes something and is between background and experiments belongs to the method."""
+A part is a section or a run-in heading, such as "Batch step. This step begins …". The words in the title of a part
+determine its role. If the title does not indicate a role, the sentences and the position of the part determine it. For
+example, a part that proposes something and is between background and experiments belongs to the method."""
 
 import re
 from bisect import bisect_left
@@ -34,7 +34,7 @@ class Role(StrEnum):
 @dataclass
 class Part:
     """A part of a paper: a heading and its text. `start`, `body_start` and `end` have the same meaning as in `Section`.
-    `sentences` contains the indices of the part's sentences, except those in its children."""
+    `sentences` contains the indices of the sentences that are directly in the part, not in its children."""
 
     title: str
     level: int
@@ -189,7 +189,7 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
         None if r is Role.EXPERIMENTS and _is_vague(p.title) else r for p, r in zip(main, title_roles, strict=True)
     ]
     methods = [i for i, role in enumerate(title_roles) if role is Role.METHOD]
-    # "Comparison of A and B" before the method is background, too.
+    # A section such as "Comparison of A and B" is background if it precedes the method.
     for i, role in enumerate(title_roles[: methods[0]] if methods else ()):
         title_roles[i] = Role.BACKGROUND if role is Role.EXPERIMENTS else role
     firsts = [i for i, role in enumerate(title_roles) if role is Role.EXPERIMENTS]
@@ -237,7 +237,7 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
 
 
 def _is_vague(title: str) -> bool:
-    """Returns whether a title suggests experiments only because of a word that is also used for methods. An example is
+    """Returns whether a title suggests experiments only because of a word that is also used for methods, as in
     "Hyperparameter Treatment"."""
     return is_method_like(clean(title)) and not _EXPERIMENTS.search(title) and _role(title) is Role.EXPERIMENTS
 

@@ -21,7 +21,7 @@ _LEAD = (Role.ABSTRACT, Role.INTRODUCTION)
 
 
 def add_terms(tree: Tree) -> None:
-    """Adds the techniques that sentences name or define to the tree. Starts with sentences about the method."""
+    """Adds the techniques that sentences name or define to the tree. Processes sentences about the method first."""
     order = sorted(range(len(tree.reader.sentences)), key=lambda i: (not tree.is_main(i), i))
     for i in order:
         role, sentence, main = tree.reader.role(i), tree.reader.sentences[i], tree.is_main(i)
@@ -80,7 +80,7 @@ def _add(tree: Tree, term: Term, i: int) -> None:
     emphasised = _is_emphasised(tree, name, i)
     named = term.how == "call" and (is_proper(name) or short is not None or (emphasised and is_method_like(name)))
     defined = term.how == "define" and emphasised and bool(inside)
-    # "We propose a transfer learning method" describes the root. "We propose a margin loss" names a part of it.
+    # "We propose a transfer learning method" describes the root. "We propose a margin loss" names a part of the root.
     described = term.how == "propose" and words(name)[-1] not in PARTS
     if is_no_technique(name) or described or not (is_method_like(name) or named or defined):
         return

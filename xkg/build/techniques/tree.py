@@ -27,15 +27,15 @@ MAX_TECHNIQUES = 40
 MOST_CANDIDATES = 400  # limited because each new name is compared with all candidates
 STEPS_OF_DEFINITION = 6
 MAIN = (Role.METHOD, Role.APPLICATION)
-OFTEN = 3  # the minimum number of mentions of a name that the paper works with
+OFTEN = 3  # a technique that the paper uses is mentioned at least this often
 DOUBT = "doubtful as a technique: neither its own section nor the rest of the paper shows that it is part of the method"
 
 
 @dataclass(eq=False)
 class Node:
-    """A possible technique. `score` is the confidence that the node is a technique. `doubt` is a reason why it may not
-    be one. `own` contains the sentences under the technique's heading, and `naming` contains the sentences that name
-    the technique."""
+    """A possible technique. `score` is the confidence that the node is a technique. `doubt` is a reason to doubt that
+    the node is a technique. `own` contains the sentences under the technique's heading, and `naming` contains the
+    sentences that name the technique."""
 
     name: str
     start: int
@@ -87,8 +87,8 @@ class Tree:
             self.tops.append(self.root)
 
     def is_main(self, i: int) -> bool:
-        """Returns whether a sentence belongs to the method. Always returns True if no part of the paper has the role of
-        the method."""
+        """Returns whether a sentence is in a part about the method. Always returns True if no part has the role
+        `METHOD`."""
         return not self.has_method or self.reader.role(i) in MAIN
 
     def nodes(self) -> Iterator[Node]:
@@ -102,7 +102,7 @@ class Tree:
         return next((node for node in self.nodes() if keys & node.keys(self.shorts)), None)
 
     def is_root(self, name: str) -> bool:
-        """Returns whether a name belongs to the paper's own method, or to a heading about it."""
+        """Returns whether a name or a heading refers to the paper's own method."""
         if self.root is None:
             return False
         names = {name, about(name)}
@@ -113,8 +113,7 @@ class Tree:
         }
 
     def names_only_root(self, name: str) -> bool:
-        """Returns whether a name consists of the root's name and one or two other words. An example is "Batch and match
-        VI"."""
+        """Returns whether a name consists of the root's name and one or two other words, as in "Batch and match VI"."""
         if self.root is None or " " not in name:
             return False
         # "Depth pretraining for FCOS" is a technique that is applied to FCOS.
@@ -147,8 +146,8 @@ class Tree:
             node.aliases.append(other)
 
     def above(self, part: Part | None) -> Node | None:
-        """Returns the technique that `part` describes. If `part` describes none, returns the technique of the innermost
-        enclosing part, or the root."""
+        """Returns the technique that `part` or the nearest enclosing part describes, or the root if these parts
+        describe no technique."""
         while part is not None:
             if (node := self.node_of.get(id(part))) is not None:
                 return node

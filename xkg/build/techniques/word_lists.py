@@ -47,7 +47,7 @@ ABOUT = _words(
     limitations pipeline procedure training objective setting choice variant variants
     """
 )
-# Lists head nouns of names for things that can be built or run.
+# A name with one of these head nouns refers to something that can be built or run.
 HEADS = _words(
     """
     loss losses objective divergence module network networks layer layers algorithm sampler sampling estimator
@@ -69,7 +69,7 @@ HEADS = _words(
     control controller pruner propagation convolution recurrence dropout smoothing splitting thresholding clipping
     """
 )
-# Actions in a step of a method. A heading that begins with an action names the step.
+# The steps of a method contain these actions. A heading that begins with an action names the step.
 ACTIONS = _words(
     """
     update updating sample sampling compute computing estimate estimating select selecting initialize initializing
@@ -80,7 +80,7 @@ ACTIONS = _words(
     calculating define defining determine determining assign assigning add adding remove removing
     """
 )
-# Lists head nouns of names for things that are not techniques, regardless of the words before them.
+# A name with one of these head nouns is not a technique, whatever words precede the noun.
 NOT_HEADS = _words(
     """
     problem setting paradigm issue challenge limitation result improvement performance accuracy evidence insight
@@ -109,7 +109,7 @@ TECHNIQUES_NONETHELESS = frozenset(
     }
 )
 
-# A heading can name a step with only these words, as in "Model Training" or "Loss Function".
+# A heading that begins or ends with one of these words can name a step, as in "Model Training" or "Loss Function".
 STEPS = _words(
     """
     training inference optimization optimisation objective objectives loss losses function sampling decoding encoding
@@ -139,7 +139,7 @@ STOP = _words(
     able along together throughout leading making achieving this these those there here according respectively looks
     """
 )
-# Lists words that make a heading a full sentence.
+# A heading that contains one of these words is a full sentence.
 VERBS = _words(
     """
     is are was were be been has have had do does did can could will would may might must should shall cannot uses
@@ -160,7 +160,7 @@ SAME_KIND = _words(
     iterations update
     """
 )
-# Lists words from the list above that mean a part of a method, not a whole method.
+# These words from the list above refer to a part of a method, not to a whole method.
 PARTS = _words("loss objective module layer block")
 # Lists words that are ignored when names are compared.
 LITTLE = _words(

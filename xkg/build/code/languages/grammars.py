@@ -1,11 +1,13 @@
 """The grammars for all languages except Python. Each grammar has a query that finds definitions.
 
 A query captures definitions (`class`, `function`, `method`, `constant`) with their `name`, and with their `owner` if
-the owner is defined elsewhere. A signature ends just before `body`, or at the end of `head`. `scope` and `members` are
-not symbols. They only prefix the names of inner definitions, and definitions in `members` are methods. ¶ A definition
-begins at its enclosing `wrapper`, if it has one. An `attribute` precedes a definition. A `comment` or `documentation`
-above a definition describes it. The `tags.scm` files in the wheels lack the line ranges of C functions and the owners
-of methods, and CUDA, Julia and C# have no such file."""
+the owner is defined elsewhere. A signature ends just before `body`, or at the end of `head`. A `scope` or `members`
+capture is not a symbol, but its name becomes a prefix of the inner definitions' names. Definitions in `members` are
+methods.
+
+A definition begins at its enclosing `wrapper`, if it has one. An `attribute` precedes a definition. A `comment` or
+`documentation` above a definition describes it. The `tags.scm` files in the wheels lack the line ranges of C functions
+and the owners of methods, and CUDA, Julia and C# have no such file."""
 
 import re
 from collections.abc import Mapping
@@ -285,7 +287,8 @@ def grammars_of(suffix: str, text: str) -> tuple[Grammar, ...]:
     """Returns the grammars for a file. They depend on the suffix or, for ambiguous headers, on the text. Returns an
     empty tuple for an unknown suffix.
 
-    The later grammars are tried if the first one cannot parse the file. Typed JavaScript and C-like C++ need this."""
+    The later grammars are tried if the first one cannot parse the file, as with typed JavaScript and C++ that resembles
+    C."""
     grammar = _BY_SUFFIX.get(suffix)
     if grammar is None:
         return ()

@@ -2,8 +2,8 @@
 files.
 
 A first walk visits only statements that contain definitions and finds the structure. A second walk visits the whole
-tree and finds the names. Both walks are iterative and take linear time. On deep trees, queries and `Node.parent` would
-take longer. Offsets are in bytes, and lines are 1-based."""
+tree and finds the names. Both walks are iterative and take linear time. Queries and `Node.parent` would be slower on
+deep trees. Offsets are in bytes, and lines are 1-based."""
 
 import ast
 import inspect
@@ -24,7 +24,7 @@ from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, 
 from xkg.build.code.languages.syntax_nodes import node_text, syntax_root
 from xkg.sandbox.evidence.python_ast import silently, syntax_tree
 
-# Positions where an identifier is not a name that the scope binds or uses, as pairs of parent node type and field.
+# In these positions (parent node type, field), an identifier is not a name that the scope binds or uses.
 _NO_NAMES = {
     ("attribute", "attribute"), ("keyword_argument", "name"), ("keyword_pattern", None), ("nonlocal_statement", None),
     ("global_statement", None), ("function_definition", "name"), ("class_definition", "name"), ("parameters", None),
@@ -68,7 +68,7 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
     text.
 
     `broken` is True if the grammar found errors or if this Python cannot parse the text. Cython errors do not count.
-    `wanted` lists module-level assignments that other files use. These assignments also become constants."""
+    Module-level assignments in `wanted` also become constants, because other files use them."""
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_root(language(), as_python(source) if _is_cython(path) else source)
     complete = root is not None
@@ -320,8 +320,8 @@ class _Owners:
 
 
 def _free_names(text: str, leaves: dict[str, list[Node]], source: bytes) -> tuple[frozenset[str], frozenset[str]]:
-    """Returns the file's dotted names that begin with a global name. Also returns the first parts used in functions and
-    classes. If Python cannot parse the text, every name counts as global."""
+    """Returns the file's dotted names that begin with a global name, and the first parts of the names used in functions
+    and classes. If Python cannot parse the text, every name counts as global."""
     chains = _chain_ends(leaves["chain"], source)
     starts = {node.start_byte: chains.get(node.start_byte, node.end_byte) for node in leaves["use"]}
     names = {source[start:end].decode("utf-8", "replace") for start, end in starts.items()}
@@ -371,8 +371,8 @@ def _attach_comments(definitions: list[_Definition], comments: list[Node], sourc
 
 
 def _worth_keeping(definitions: list[_Definition], used: frozenset[str]) -> list[_Definition]:
-    """Returns all definitions except some assignments. Omits repeated assignments to the same name, and assignments to
-    names that are neither upper-case nor `used`."""
+    """Returns the definitions without repeated assignments to the same name, and without assignments to names that are
+    neither upper-case nor `used`."""
     seen: set[str] = set()
     dropped: set[int] = set()
     for index, definition in enumerate(definitions):

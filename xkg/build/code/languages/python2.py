@@ -48,8 +48,8 @@ def as_python3(text: str) -> str:
 
 
 def uses_xrange(text: str) -> bool:
-    """Returns whether `xrange` is called but neither imported nor assigned. Code that supports both Python versions
-    would import or assign it."""
+    """Returns whether `xrange` is called but neither imported nor assigned. Code that supports both Python 2 and Python
+    3 would import or assign it."""
     return "xrange" in text and _OTHER_XRANGE.search(text) is None
 
 

@@ -40,7 +40,7 @@ class _Definition(Definition):
 @dataclass(frozen=True)
 class _Remark:
     """A comment, attribute or documentation string, with its rows and the enclosing symbol. `alone` is True if nothing
-    precedes it on its row."""
+    precedes it on the same row."""
 
     kind: str
     start: int
@@ -135,7 +135,7 @@ class _File:
                 around.append((node.end_byte, inner, name, len(self.definitions) - 1, body))
 
     def _is_around(self, wrapper: Node, node: Node) -> bool:
-        """Returns whether a wrapper ends where a node ends. A semicolon may follow the node."""
+        """Returns whether a wrapper ends directly after a node or after the semicolon that follows the node."""
         rest = self.source[node.end_byte : wrapper.end_byte]
         return wrapper.end_byte >= node.end_byte and len(rest) < _LONGEST_SIGNATURE and not rest.strip(b"; \t\r\n")
 
@@ -173,7 +173,7 @@ class _File:
         (first, _), (end_row, end_column) = node.start_point, node.end_point
         begin = self._breaks[first - 1] + 1 if first else 0
         alone = node.start_byte - begin < _LONGEST_NAME and not self.source[begin : node.start_byte].strip()
-        last = end_row if end_column or end_row == first else end_row - 1  # some comments include their line end
+        last = end_row if end_column or end_row == first else end_row - 1  # some comments include the final newline
         text = "" if kind == "attribute" else _plain(node_text(node, self.source), kind == "comment")
         self.remarks.append(_Remark(kind, node.start_byte, first, last, alone, text, owner))
 

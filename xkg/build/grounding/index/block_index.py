@@ -17,7 +17,7 @@ _FIELDS = {
     "code": FieldWeight(weight=1.0, length=0.6),
     "comments": FieldWeight(weight=2.0, length=0.4),
     "owner": FieldWeight(weight=0.7, length=0.2),
-    # Prefixed whole identifiers, which match only symbols from equations.
+    # These are whole identifiers with a prefix. They only match symbols from equations.
     "identifiers": FieldWeight(weight=1.0, length=0.6),
 }
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")

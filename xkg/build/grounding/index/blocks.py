@@ -12,7 +12,7 @@ from xkg.build.grounding.index.working_lines import statements
 LEAST_LINES = 3
 MOST_LINES = 15
 _DOCSTRING_LINES = 15  # a longer docstring is a separate block
-_WHOLE_LINES = 8  # a compound statement up to this length is one block, even if its body has paragraphs
+_WHOLE_LINES = 8  # a compound statement up to this length is one block, even if its body contains blank lines
 _DEEPEST = 12  # the deepest indentation level at which code is split
 _BRACKETS = (")", "]", "}")
 _CLOSING = (*_BRACKETS, "else", "elif", "except", "finally", "catch", "end")
@@ -71,7 +71,7 @@ def _commented(lines: Sequence[str], first: int, last: int, *, mark: CommentMark
 
 
 def _tree(statements: Sequence[_Statement]) -> list[_Statement]:
-    """Builds a tree. Nests each statement under the nearest statement above it with less indentation."""
+    """Nests each statement under the nearest statement above it with less indentation."""
     top: list[_Statement] = []
     open_: list[_Statement] = []
     for statement in statements:

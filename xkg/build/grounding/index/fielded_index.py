@@ -22,7 +22,7 @@ class FieldWeight(Value):
 
 class FieldedIndex:
     """Implements BM25F (Robertson, Zaragoza and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM
-    2004). `documents` maps id → field → stems.
+    2004). `documents` maps document ids to fields, and fields to stems.
 
     Document frequency is computed over the documents in `counted`, or over all documents if it is None. `parts` are
     also searched but do not affect the documents' scores."""

@@ -93,7 +93,7 @@ def initials(text: str) -> set[str]:
 
 
 class Vocabulary:
-    """The stems in a repository's names. Looks up words from a paper among them.
+    """Looks up words from a paper among the stems in a repository's names.
 
     Code often shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or to its consonants (`ctrl`).
     """
@@ -106,7 +106,7 @@ class Vocabulary:
         self._cache: dict[str, dict[str, float]] = {}
 
     def related(self, word: str) -> dict[str, float]:
-        """Returns the repository's stems that may mean `word`. Each comes with a confidence, which is 1 for the word
+        """Returns the repository's stems that may mean `word`. Each stem has a confidence, which is 1 for the word
         itself."""
         if word not in self._cache:
             self._cache[word] = {
@@ -122,7 +122,8 @@ def _likeness(word: str, known: str) -> float:
         return 1.0
     short, long = sorted((word, known), key=len)
     if long.startswith(short):
-        # `reg` means regular, but `in` or `re` could mean anything. Code rarely lengthens a word from the paper.
+        # `reg` means regular, but `in` or `re` could mean anything. Code rarely uses a longer form of a word in the
+        # paper.
         if len(short) >= 5:
             return 0.85
         if len(short) >= 3 and short == known:

@@ -34,14 +34,14 @@ _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
 
 _PACKAGING = frozenset({"setup.py", "conftest.py", "conf.py", "versioneer.py"})
 
-# These methods do a class's actual work. Other dunder methods only support them.
+# These methods do a class's actual work. Other dunder methods only support the class.
 FORWARD_METHODS = frozenset({"__call__", "forward"})
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A symbol in the search index, or its part on lines `at`. `fields` maps field names to stems. `lines` is the
-    number of lines in the symbol. `inner` is the number of lines in its members."""
+    """A symbol in the search index, or the part of a symbol on lines `at`. `fields` maps field names to stems. `lines`
+    is the number of lines in the symbol. `inner` is the number of lines in its members."""
 
     source: SourceSymbol
     fields: Mapping[str, tuple[str, ...]]
@@ -126,7 +126,7 @@ def _repository_name(repository: str) -> str:
 
 def rendering(entry: Entry) -> str:
     """Returns up to 45 words to embed for a symbol: its name as words, its docstring and comments, and the names that
-    it uses. Embeddings of twice as many words were slower and distinguished symbols less well."""
+    it uses. With 90 words, embedding was slower and distinguished symbols less well."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
     identifiers = " ".join(dict.fromkeys(words(strip_comments(entry.text, entry.language)[:2000])))

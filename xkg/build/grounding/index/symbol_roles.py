@@ -28,7 +28,7 @@ _ASIDE = 0.7
 _STEP, ATTRIBUTE = 0.9, 0.8  # score factors for parts of a long function and of a constructor
 
 SUPPORTING = 0.55
-"""Score factor for methods that only support their class, such as `__init__`, which mentions every setting but does
+"""Score factor for methods that only support their class. For example, `__init__` mentions every setting but does
 little."""
 
 
@@ -47,7 +47,8 @@ def _shape_factor(entry: Entry) -> float:
     if entry.supports:
         return ATTRIBUTE if entry.at else SUPPORTING
     if entry.kind == "module":
-        # A file of definitions ranks below the definitions; a script contains no smaller symbols.
+        # A file of definitions ranks below the definitions in it. A script ranks higher, because it contains no smaller
+        # symbols.
         return 0.85 if entry.is_script else 0.6
     if is_abstract(entry):
         return 0.6
@@ -61,7 +62,8 @@ _BODY = re.compile(
 
 
 def is_abstract(entry: Entry) -> bool:
-    """Returns whether a function is a placeholder, whose short body only passes or raises `NotImplementedError`."""
+    """Returns whether a function is a placeholder. The short body of a placeholder only passes or raises
+    `NotImplementedError`."""
     return entry.kind in {"function", "method"} and entry.lines <= 12 and _BODY.search(entry.text) is not None
 
 
@@ -69,8 +71,8 @@ _DATA = frozenset("dataset datasets dataloader datamodule".split())
 
 
 def holds_nothing(entry: Entry, about: Set[str]) -> bool:
-    """Returns whether a symbol cannot implement the technique because it is a stub or a settings class, or handles data
-    while the technique does not. `about` contains the stems of the technique's words."""
+    """Returns whether a symbol cannot implement the technique because it is a stub, is a settings class, or handles
+    data while the technique does not. `about` contains the stems of the technique's words."""
     lines = entry.text.split("\n")
     signed = {1} if entry.kind != "module" else set[int]()
     if not working_ranges(lines, 1, len(lines), mark=comment_mark(entry.language), signed=signed):

@@ -14,7 +14,7 @@ LOGGING = "log logs logger loggers logging wandb tensorboard writer tqdm print v
 _LOGGING = frozenset(LOGGING.split())
 
 _TAB = 4
-_LONGEST = 150  # lines in a statement; a bracket in an unrecognised string may never be closed
+_LONGEST = 150  # lines in a statement, because a bracket in an unrecognised string may never be closed
 _OPENING: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r"\"\"\"|'''"),
     "//": re.compile(r"/\*"),
@@ -63,7 +63,7 @@ def working_ranges(
     for at, statement in enumerate(found):
         if statement.first in signed:
             states[at] = "idle"
-    for at in range(len(found) - 2, -1, -1):  # a header takes on the state of the first statement in its body
+    for at in range(len(found) - 2, -1, -1):  # a header has the same state as the first statement in its body
         if found[at + 1].indent > found[at].indent and states[at] != "idle":
             states[at] = states[at + 1]
     runs: list[tuple[int, int]] = []
@@ -118,8 +118,8 @@ def statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark
 
 
 def _bare(line: str, inside: str, *, mark: CommentMark) -> tuple[str, str]:
-    """Returns a line without comments and with each string replaced with `s`, and the closing delimiter of a string or
-    comment still open at its end."""
+    """Removes comments from a line and replaces each string with `s`. Also returns the closing delimiter of a string or
+    comment that is still open at the end of the line."""
     text = ""
     while True:
         if inside:

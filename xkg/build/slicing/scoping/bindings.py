@@ -44,8 +44,8 @@ class Statement:
     """A top-level statement in a module. `guarded` is True for a statement in `if __name__ == "__main__"`.
 
     `binds` contains the global names that the statement may bind, and `definite` contains the names that it always
-    rebinds. `imports` contains its import statements with their scopes. `headings` contains its definitions with a
-    global name."""
+    rebinds. `imports` contains the import statements inside this statement with their scopes. `headings` contains the
+    nodes that give a definition a global name."""
 
     node: ast.stmt
     index: int

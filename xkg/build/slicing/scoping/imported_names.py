@@ -1,4 +1,5 @@
-"""Finds the names that code uses from each imported package, which distinguish packages with the same module name."""
+"""Finds the names that code uses from each imported package. These names distinguish packages with the same module
+name."""
 
 import ast
 import sys
@@ -14,8 +15,8 @@ def imported_packages(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def imported_names(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Maps each top-level module imported by the sources to the sorted names that they use directly under it. Skips
-    sources that do not parse.
+    """Maps each top-level module that the sources import to a sorted list of the names that they use directly under it.
+    Skips sources that do not parse.
 
     `from a import b`, `from a.b import c`, `import a.b`, and `a.b` after `import a` all yield `b` for `a`. The list is
     empty if a star import hides the names."""

@@ -34,7 +34,7 @@ class External:
     """An import from outside the repository, such as `import module as alias` (with `attribute` None) or an import of
     an attribute.
 
-    A plain `import a.b` has alias `a` and module `a`. Its submodules are added where they are imported."""
+    A plain `import a.b` has alias `a` and module `a`. The import statements determine which submodules are added."""
 
     module: str
     attribute: str | None
@@ -71,7 +71,8 @@ Target = Definition | External | RepositoryModule | Star | Builtin | Missing
 
 
 class Reference(NamedTuple):
-    """A use of a name, its target, and the number of attributes leading there, such as 2 for `f` in `m.sub.f.x`."""
+    """A use of a name and its target. `followed` is the number of attributes from the name to the target: in
+    `m.sub.f.x`, `f` is 2 attributes from `m`."""
 
     use: Use
     target: Target
@@ -83,8 +84,8 @@ class Reference(NamedTuple):
 
 
 class Program:
-    """All Python modules in a codebase. Python 2 modules, whose paths are in `python2`, are converted to Python 3,
-    minus any statements that still do not parse."""
+    """All Python modules in a codebase. Python 2 modules are converted to Python 3, without any statements that still
+    do not parse. `python2` contains the paths of these modules."""
 
     def __init__(self, codebase: Codebase) -> None:
         modules = [m for m in codebase.modules if m.language == "python"]
@@ -229,8 +230,8 @@ class Program:
         return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
 
     def rebound_stars(self, path: str) -> dict[int, dict[str, Target]]:
-        """Maps each star import from the repository, keyed by statement, to the imported names that the module also
-        binds itself. These become assignments."""
+        """Maps each statement with a star import from the repository to the imported names that the module also binds
+        itself. These become assignments."""
         scope = self.scope(path)
         if path not in self._stars and scope is not None:
             self._stars[path] = {}  # in case of cyclic star imports
@@ -350,7 +351,7 @@ class Program:
         return len(targets) == 1 and isinstance(next(iter(targets)), Definition | RepositoryModule)
 
     def modules_run_by(self, path: str, node: ImportNode) -> Iterator[str]:
-        """Yields the paths of the repository modules run by an import statement, in order."""
+        """Yields the paths of the repository modules that an import statement runs, in order."""
         for alias in node.names:
             if isinstance(node, ast.Import):
                 target = self.resolve(path, alias.name)

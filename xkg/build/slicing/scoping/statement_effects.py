@@ -60,7 +60,7 @@ _WRITES = {"append", "update", "add", "setdefault", "insert", "extend", "registe
 
 @lru_cache(maxsize=100_000)
 def names_stored_by_functions(statement: Statement) -> frozenset[str]:
-    """Returns the names that functions in a statement store into, as in `n[k] = …` and `n.append(…)`."""
+    """Returns the names of the objects that functions in a statement modify, as in `n[k] = …` and `n.append(…)`."""
     if not isinstance(statement.node, ast.FunctionDef | ast.ClassDef):
         return frozenset()
     written: set[str] = set()

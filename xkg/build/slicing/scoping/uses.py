@@ -176,8 +176,8 @@ class NameVisitor:
         self.visit_all([node.value])
 
     def annotation(self, node: ast.expr | None) -> None:
-        """Visits an annotation and its quoted types, as evaluated immediately unless the module makes annotations
-        lazy."""
+        """Visits an annotation and its quoted types. Annotations count as evaluated immediately, unless the module
+        makes them lazy."""
         if node is None:
             return
         self.depth += self.lazy_annotations
