@@ -89,10 +89,10 @@ class Environment(Value):
 class EnvironmentMaker(Protocol):
     """`make` returns an environment for top-level import names and the repository's requirement lines. `imports` may
     map each import to the names that the code imports from it, which helps to detect unrelated packages with the same
-    name. `written` is the date of the code (YYYY-MM-DD). Packages from that time are preferred. `declared` contains
-    requirement lines for packages that the code may not import. These packages are installed if they are compatible.
-    `again` looks up a previously created environment by its hash, and returns None if no such environment is
-    available."""
+    name. `written` is the date of the code (YYYY-MM-DD). Package versions from that time are preferred. `declared`
+    contains requirement lines for packages that the code may not import. These packages are installed if they are
+    compatible. `again` looks up a previously created environment by its hash, and returns None if no such environment
+    is available."""
 
     def make(
         self,

@@ -32,7 +32,7 @@ class PlaceChange(Value):
 
 
 class LevelChange(Value):
-    """A change in a technique's code. `before` and `after` are the code's levels, or `none` if there is no code.
+    """A change in a technique's code. `before` and `after` are levels. The level is `none` if there is no code.
     `rewritten` means that the implementation or test changed."""
 
     id: str

@@ -4,8 +4,8 @@ only the standard library, and supports Python 3.7 and later.
 Each library is patched in memory on import. Neither the library's files nor the code are changed. torch functions and
 methods that take a device receive `cpu` instead of a CUDA device. Tensor types, generators and stored tensors are also
 mapped to the CPU, and `torch.cuda` functions that need a driver do nothing. The code sees CUDA with one device.
-Installed packages see no CUDA, so they use their CPU paths. In jax, GPU platforms are aliases of the CPU. TensorFlow
-assigns operations to devices itself, so the patch only adds a GPU to TensorFlow's list of devices.
+Installed packages see no CUDA, so they use their CPU paths. In jax, the GPU platforms become aliases of the CPU.
+TensorFlow assigns operations to devices itself, so the patch only adds a GPU to TensorFlow's list of devices.
 
 A copy from the GPU (`x.cpu()`) is still a copy, so it does not change when training continues."""
 
@@ -76,7 +76,7 @@ class Nothing:
 
 
 class Event(Nothing):
-    """A CUDA event that stores the time of its recording."""
+    """A CUDA event that stores the time at which it was recorded."""
 
     at = 0.0
 

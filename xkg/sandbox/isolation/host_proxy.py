@@ -33,7 +33,7 @@ _SILENT = 120.0
 """Connections are closed after this many seconds without data from either end."""
 _TRIED_SECONDS = 3.0
 _PUBLIC = "https://pypi.org/simple"
-# The public index's file host, which most mirrors also link to.
+# The file host of the public index. Most mirrors also link to files on this host.
 _PUBLIC_FILES = ("files.pythonhosted.org", 443)
 
 
@@ -49,8 +49,8 @@ _NAMED = re.compile(r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A
 
 
 def named_hosts(names: Iterable[str]) -> frozenset[Host]:
-    """Parses the hosts listed by a caller: `host` for ports 443 and 80, or `host:port`. Raises `InputError` for
-    anything else, such as a URL with a path, or a pattern."""
+    """Parses the hosts listed by a caller: `host` for ports 443 and 80, or `host:port`. Raises `InputError` for any
+    other text, such as a pattern or a URL with a path."""
     hosts: set[Host] = set()
     for name in names:
         found = _NAMED.fullmatch(name.strip())

@@ -45,7 +45,7 @@ from xkg.sandbox.runner import Job, Limits, Outcome
 _LAUNCH = Path(landlock.__file__).with_name("launch.py")
 _TRUNCATE_FROM = 3
 _ACCESS_MODE = 3
-"""The value of O_ACCMODE. Python defines it only since 3.12, and not on every platform."""
+"""The value of O_ACCMODE. Python has this constant only since version 3.12, and not on every platform."""
 
 _SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/bin", "/lib", "/lib32", "/lib64")
 _OPEN = (

@@ -62,8 +62,8 @@ class Program:
     device nodes in `devices`. `hosts` lists the hosts that the command can reach through an HTTP proxy (with `public`
     as in `registry_socket`), and `max_bytes` limits the traffic. `ends` is the number of bytes to return from the start
     and from the end of the output, or None for all of it. The file `output` receives the whole output. `other` is an
-    additional interpreter that the command may start. An untrusted command has only the access that file modes
-    grant."""
+    additional interpreter that the command may start. If `trusted` is false, the command can access only what
+    file modes allow."""
 
     command: tuple[str, ...]
     folder: Path

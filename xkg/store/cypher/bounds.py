@@ -12,8 +12,8 @@ from typing import Any
 from xkg.store.cypher.tokens import SUBQUERIES, Token, mark_at, refused
 
 MOST_OF = {"XOR": 10, "&": 10, "NOT": 100}
-"""Maximum number of occurrences per statement. Neo4j takes hours to plan 25 XOR operators, or 60 labels such as
-(A|B)&(C|D)."""
+"""Maximum number of times that each of these operators may occur in a statement. Neo4j takes hours to plan 25 XOR
+operators, or 60 labels such as (A|B)&(C|D)."""
 
 MOST_LABELS = 10
 """Maximum number of OR operators next to a label. Neo4j takes hours to plan 20 such operators, as in (n:A OR n:B) AND

@@ -2,8 +2,8 @@
 
 Neo4j checks a transaction's time limit only between rows. `single(x IN range(1, 9000000000000000) WHERE x < 0)` would
 keep one of the server's cores busy for months. Doubling a string forty times would exhaust the server's memory. This
-module therefore computes upper bounds on each value's number of items and size. Rows are not counted, because the
-server can stop between rows. Long lists should be processed with `UNWIND`.
+module therefore computes upper bounds on the size of each value and on the number of its items. Rows are not counted,
+because the server can stop between rows. Long lists should be processed with `UNWIND`.
 
 Values stored in the graph cannot be bounded based on the text. Properties and the nodes of a path are assumed to have
 `STORED_ITEMS` items, and the result of `collect` is assumed to have `COLLECTED_ITEMS` items. Functions with lambdas are
@@ -116,7 +116,7 @@ class _Estimate(TokenTree):
         return last
 
     def bind(self, start: int, end: int, names: Names) -> None:
-        """Adds the names bound by a pattern or YIELD. The names' values come from the graph."""
+        """Adds the names bound by a pattern or YIELD. The values of these names come from the graph."""
         for i in range(start, end):
             before = self.mark(i - 1) in ("(", "[") or self.words[i - 1] in ("YIELD", "AS") or i == start
             if (name := self.name(i)) and (before or self.mark(i - 1) == "," or self.mark(i + 1) == "="):

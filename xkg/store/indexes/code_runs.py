@@ -33,7 +33,7 @@ _TOKEN = re.compile(
 
 
 def code_runs(code: str) -> list[str]:
-    """Returns the runs in a piece of code, in order. Each run is joined into one word."""
+    """Returns the runs in a piece of code, in order. The tokens in a run are joined into one word."""
     tokens = [token for token in _tokens(code[:_CODE_CHARACTERS]) if token != "\n"]
     runs = (tokens[start : start + n] for n in _LENGTHS for start in range(len(tokens) - n + 1))
     return ["".join(run) for run in runs if not _COMMON.issuperset(run)]

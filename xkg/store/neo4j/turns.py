@@ -15,7 +15,7 @@ from xkg.store.neo4j.store import Neo4jStore
 
 LEASE_SECONDS = 30.0
 MOST_SECONDS = 600.0
-"""How long to wait for a turn. This is enough for 150 requests from other machines."""
+"""How long to wait for a turn. This is long enough for 150 requests from other machines."""
 _ASK_SECONDS = 0.5
 _AWAY_SECONDS = 60.0
 
