@@ -11,8 +11,8 @@ _LISTED = 20
 
 
 class TechniqueChange(Value):
-    """A changed technique. `before` and `after` are the technique's names, or None where the technique does not exist.
-    `fields` lists the changed fields."""
+    """A changed technique. `before` and `after` are the technique's names, or None if the technique does not exist in
+    that state. `fields` lists the changed fields."""
 
     id: str
     before: str | None

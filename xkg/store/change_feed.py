@@ -29,7 +29,7 @@ class Changes(NamedTuple):
 
 
 class Feed(Protocol):
-    """A graph whose changes can be read from a given position on. Methods raise `StoreError` if the graph cannot be
+    """A graph whose changes since a given position can be read. Methods raise `StoreError` if the graph cannot be
     reached."""
 
     def position(self) -> Position:

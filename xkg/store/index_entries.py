@@ -16,8 +16,8 @@ PART_OF_HIDDEN = "it is part of a hidden technique"
 
 @dataclass(frozen=True)
 class Entry:
-    """A technique to be indexed. `order` is its position among its visible siblings, starting at 0, and `path` lists
-    the names from the top down. Hidden techniques have no code here, even if code was built for them."""
+    """A technique to be indexed. `order` is the technique's position among its visible siblings, starting at 0, and
+    `path` lists the names from the top down. Hidden techniques have no code here, even if code was built for them."""
 
     technique: Technique
     order: int

@@ -122,7 +122,8 @@ def missing_modules(output: str) -> list[str]:
 
 
 def lacking_modules(output: str) -> list[tuple[str, str]]:
-    """Returns pairs of a module's dotted name and a name that it lacks, according to the last error."""
+    """Returns the names that modules lack according to the last error, as pairs of a module's dotted name and the
+    missing name."""
     last = output.rpartition("Traceback (most recent call last):")[2]
     found = [(module, name) for name, module in _NO_SUCH_NAME.findall(last)] + _NO_ATTRIBUTE.findall(last)
     return list(dict.fromkeys(found))

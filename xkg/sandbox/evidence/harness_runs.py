@@ -130,7 +130,7 @@ class HarnessRuns:
     def _passes(self, change: Change, patience: Limits) -> bool:
         """Returns whether the test passes on changed code. A timeout counts as a failure only if the unchanged code
         finishes right afterwards and the changed code then times out again. If the unchanged code times out too, the
-        machine is too busy to tell."""
+        machine is too busy to judge the change."""
         changed = self._run(change.apply(self._code.implementation), self._code.test, patience)
         if changed.outcome.ended != "timeout":
             return changed.ended

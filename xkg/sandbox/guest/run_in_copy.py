@@ -113,7 +113,7 @@ def environment(folder: Path, request: dict[str, Any]) -> Path:
 
 
 def offsets(traced: dict[str, int], tree: Path) -> tuple[dict[str, int], int]:
-    """Returns the counter index for each file's line 0, and the number of counters."""
+    """Returns the index of the counter for line 0 of each file, and the number of counters."""
     first, size = {}, 1
     for name, lines in traced.items():
         first[os.path.relpath(os.path.realpath(tree / name), tree)] = size

@@ -145,7 +145,7 @@ class ConfinedWorker:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        if self._owner != os.getpid():  # in a fork of the creating process, the template belongs to the parent
+        if self._owner != os.getpid():  # after a fork, the template still belongs to the parent process
             self._template = None
             self._begin_in_this_process()
         with self._lock:

@@ -1,4 +1,4 @@
-"""Runs each job with modules already imported, by forking a sandboxed process (one per environment).
+"""Runs each job by forking a sandboxed process that has already imported modules (one process per environment).
 
 Importing torch takes seconds, but forking a process that has already imported torch takes milliseconds. The process
 runs in a runner's sandbox. Jobs run one at a time. Each job is a fork of the process (`xkg.sandbox.guest.fork_server`)
@@ -80,7 +80,7 @@ class WarmRunner:
         self._idle: list[tuple[_Kind, _Process]] = []
         self._cold: set[_Kind] = set()
         self._closed = False
-        # bubblewrap exits with the thread that started it, so a long-lived thread starts it.
+        # bubblewrap exits when the thread that started it exits, so a long-lived thread has to start it.
         self._starter = ThreadPoolExecutor(1, "warm")
 
     def __enter__(self) -> "WarmRunner":

@@ -79,7 +79,7 @@ class Index:
 
     @property
     def public(self) -> bool:
-        """Returns whether the index is just PyPI."""
+        """Returns whether the index is PyPI itself."""
         return self.variables == {"UV_DEFAULT_INDEX": _PUBLIC}
 
     def with_index(self, url: str) -> "Index":
@@ -300,7 +300,7 @@ class _Handler(socketserver.BaseRequestHandler):
             sink.shutdown(how)
 
     def _received(self, source: socket.socket) -> bytes:
-        """Receives the next bytes. Keeps waiting for a silent source as long as the other end is sending, for example
+        """Receives the next bytes. Keeps waiting for a silent source while the other end is still sending, for example
         during a long download."""
         while True:
             try:

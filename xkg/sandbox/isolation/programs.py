@@ -1,7 +1,7 @@
 """Runs local programs that read untrusted data, such as git, with the same confinement as untrusted code.
 
-A program can access only its own files and the system's files, its own environment variables, and the allowed hosts,
-through a proxy. A program's input and output are files, so the kernel limits their size and no pipe can block. If
+A program can access only its own files, the system's files and its own environment variables. A proxy gives it access
+to the allowed hosts. A program's input and output are files, so the kernel limits their size and no pipe can block. If
 neither bubblewrap nor Landlock is available, only time, file size and hosts are limited."""
 
 import contextlib

@@ -70,8 +70,8 @@ def watch(
     process: subprocess.Popen[bytes], limits: Limits, kill: Callable[[], None], scratch: Path | None = None
 ) -> Watched:
     """Waits for `process` to exit, or stops it with `kill`, which must end the whole job. The process's stderr, or else
-    its stdout, must be a pipe that only the caller reads. A job with more than twice its allowed number of processes
-    ends as `killed`. The size of the folder `scratch` counts towards `limits.disk_mb`."""
+    its stdout, must be a pipe that only the caller reads. A job that has more than twice its allowed number of
+    processes ends as `killed`. The size of the folder `scratch` counts towards `limits.disk_mb`."""
     pipe = process.stderr or process.stdout
     assert pipe is not None
     pidfd = os.pidfd_open(process.pid)

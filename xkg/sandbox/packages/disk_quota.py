@@ -24,8 +24,8 @@ other frameworks."""
 
 
 class Quota(NamedTuple):
-    """Disk space limits in megabytes: `one` for a single environment (set by `source`), and `total` for all
-    environments together."""
+    """Disk space limits in megabytes: `one` for a single environment, and `total` for all environments together.
+    `source` names the origin of the limit `one`."""
 
     one: int
     total: int

@@ -62,9 +62,9 @@ def _megabytes(size: int) -> str:
 
 
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
-    """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions from
-    the day of `dated`. If `uv` provides more imports, uses versions from the first day on which all of them are
-    available. Raises `Unreachable` if the registry cannot be reached."""
+    """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions that
+    were available on the day of `dated`. If `uv` provides more imports, uses versions from the first day on which all
+    of them are available. Raises `Unreachable` if the registry cannot be reached."""
     wanted = [Wanted(module, name, "", guessed, tuple(used)) for module, name, guessed, used in request["wanted"]]
     wanted = with_known_distributions(wanted, request["hints"], uv)
     asked_of = [each for each in (dated, uv) if each]
@@ -168,7 +168,7 @@ def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: U
 
 
 def offers(request: dict[str, Any], asked: Sequence[Uv]) -> list[dict[str, Any]]:
-    """Returns alternatives for requirements without a wheel, in the versions that the repository asks for."""
+    """For requirements without a wheel, returns alternatives in the versions that the repository asks for."""
     lacking: dict[str, Uv] = {}
     for uv in asked:
         for line in uv.without_wheel:
@@ -304,7 +304,7 @@ def _later(want: Wanted, uv: Uv) -> list[Wanted]:
 
 
 def _why_not(wanted: Sequence[Wanted], uv: Uv) -> str:
-    """Returns the reason why these requirements do not resolve together, or ''. Raises `Unreachable` if the registry
+    """Returns the reason why uv cannot resolve these requirements together, or ''. Raises `Unreachable` if the registry
     cannot be reached."""
     try:
         if wanted:

@@ -81,8 +81,8 @@ def link(
     involve the papers in `among`.
 
     `concepts` are in row order, and `vectors` are their unit vectors. `near` contains pairs of rows from different
-    papers with a cosine of at least `OPEN`. Each row in a pair must be nearer to the other row than any other row in
-    its own paper is."""
+    papers with a cosine of at least `OPEN`. For each pair, no other row of either paper may be nearer to the row from
+    the other paper."""
     found: dict[tuple[int, int], str] = {}
     scores: dict[tuple[int, int], float] = {}
 

@@ -322,7 +322,7 @@ class _Estimate(TokenTree):
 
     def number(self, start: int, end: int, names: Names, times: int) -> tuple[int, bool] | None:
         """Returns the maximum value of an integer, a parameter, or `size(…)` minus a number, and whether it is exact.
-        Returns None for anything else."""
+        Returns None for any other expression."""
         sign = -1 if self.mark(start) == "-" else 1
         start += sign < 0
         token = self.tokens[start] if start < end else None

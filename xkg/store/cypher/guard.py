@@ -125,8 +125,8 @@ def _check_folding(text: str) -> None:
 
 
 class _Reader:
-    """Checks the tokens in one pass. `nesting` lists the open brackets. A subquery's brace is recorded with its
-    keyword."""
+    """Checks the tokens in one pass. `nesting` lists the open brackets. For a subquery, the opening brace is stored
+    together with the keyword."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens

@@ -80,7 +80,8 @@ def _tree(statement: str) -> TokenTree:
 
 
 def _listing(tokens: Sequence[Token], i: int) -> int:
-    """Returns the index after a call such as `CALL db.labels()`, including its YIELD, or 0 for any other call."""
+    """Returns the index of the token after a call such as `CALL db.labels()` and its YIELD. Returns 0 for any other
+    call."""
     called = "".join(token.text for token in tokens[i + 1 : i + 4]).lower()
     if called not in _LISTS or [mark_at(tokens, i + 4), mark_at(tokens, i + 5)] != ["(", ")"]:
         return 0

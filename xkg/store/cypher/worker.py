@@ -2,8 +2,8 @@
 
 `xkg.store.cypher.process` runs this module as a standalone script, so it imports only a small part of xkg. Messages are
 JSON objects, one per line. The input is `{statement, parameters, rows, bytes}`, and the output is `{columns, rows,
-truncated}` or `{error}`. The first output line says how the process is sandboxed. Statements cannot make the engine
-regain its permissions."""
+truncated}` or `{error}`. The first output line says how the process is sandboxed. No statement can give the process its
+permissions back."""
 
 import datetime
 import decimal

@@ -154,7 +154,7 @@ class Catalogue:
         return {id_of(key) for (key,) in cited}, {id_of(key) for (key,) in citing}
 
     def paper_file(self, paper: str) -> str | None:
-        """Returns the name of a paper's bundle file, or None."""
+        """Returns the name of a paper's bundle file, or None if the paper is unknown."""
         found = self._all("SELECT file FROM paper WHERE id = ?", (id_key(paper),))
         return str(found[0][0]) if found else None
 

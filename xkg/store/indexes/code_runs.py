@@ -2,8 +2,8 @@
 names.
 
 A run consists of three or four consecutive tokens. Names that are not called become blanks, and numbers are normalised.
-Attributes and modules before a called name are dropped. For example, `torch.where(diff > 0, tau, 1 - tau)` has the runs
-`where ( _`, `_ > 0` and `1 - _`."""
+Only the last name of a called expression is kept, without the modules or attributes before it. For example,
+`torch.where(diff > 0, tau, 1 - tau)` has the runs `where ( _`, `_ > 0` and `1 - _`."""
 
 import itertools
 import re

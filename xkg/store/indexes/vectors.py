@@ -1,5 +1,5 @@
-"""Builds and searches a generation's vector index. The search is exact as long as this is fast enough. Larger indexes
-use inverted lists of 16-bit numbers.
+"""Builds and searches a generation's vector index. The search is exact if an exact search is fast enough. Larger
+indexes use inverted lists of 16-bit numbers.
 
 Cosine similarity is the inner product of unit vectors. See Johnson, Douze and Jégou, "Billion-scale similarity search
 with GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped and therefore shared between
@@ -138,8 +138,8 @@ def _faiss() -> Any:
 
 
 def nearest_rows(vectors: "NDArray[np.float32]", queries: "NDArray[np.float32]") -> "NDArray[np.int64]":
-    """Returns the ten rows nearest to each query. Searches exactly but in blocks, because there may be millions of
-    rows."""
+    """Returns the ten rows nearest to each query. The search is exact, but processes the rows in blocks, because there
+    may be millions of rows."""
     import numpy as np
 
     best = np.empty((len(queries), 0), np.float32)

@@ -1,4 +1,4 @@
-"""Builds a generation's graph, a new LadybugDB that is filled once with the rows for all papers and then read-only.
+"""Builds a generation's graph, a new LadybugDB that is filled once with the rows for all papers and is then read-only.
 
 Rows are loaded from CSV files. The engine's bulk load takes 12 µs per row. Inserting rows with query parameters takes
 35 µs and 10 KB of memory per row. `COPY` is only safe for empty tables, so each table is loaded in a single step. A

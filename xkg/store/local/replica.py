@@ -1,7 +1,7 @@
 """Keeps local side indexes up to date for a graph stored elsewhere (`Replica`).
 
-The folder has the files of an embedded graph (`xkg.store.local.generation`) except for the graph itself. All files in
-the folder are derived. Data that is lost, damaged, or from a different graph or embedding model is rebuilt."""
+The folder contains the same files as an embedded graph (`xkg.store.local.generation`), except for the graph itself. All
+files in the folder are derived. Data that is lost, damaged, or from a different graph or embedding model is rebuilt."""
 
 import contextlib
 import logging

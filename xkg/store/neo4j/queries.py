@@ -151,7 +151,7 @@ def _table(
         for record in result:
             try:
                 row = tuple(plain(_value(value)) for value in record.values())
-            except (BrokenRecordError, ValueError, OverflowError):  # dates in the driver and in Python end in 9999
+            except (BrokenRecordError, ValueError, OverflowError):  # dates after the year 9999 are not supported
                 raise QueryFailedError(_BEYOND_DATES) from None
             size += len(json.dumps(row))
             if len(fetched) >= rows or size > bytes:

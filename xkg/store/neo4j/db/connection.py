@@ -164,7 +164,7 @@ class Connection:
         return driver
 
     def _cause(self, error: Exception, known: neo4j.Auth) -> Exception:
-        """Returns the underlying reason for a failed connection. The driver does not report this reason, because it
+        """Returns the underlying reason for a failed connection. The driver reports a different reason, because it
         first asks for the cluster's members."""
         if not (isinstance(error, ServiceUnavailable) and self.address.startswith("neo4j")):
             return error
