@@ -93,8 +93,6 @@ class Event(Nothing):
 
 
 class Torch:
-    """Patches torch."""
-
     def __init__(self, torch: Any) -> None:
         self.torch = torch
         self.packages = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__))) + os.sep  # noqa: PTH100, PTH120

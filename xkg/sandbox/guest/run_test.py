@@ -96,7 +96,6 @@ def print_stack_after(seconds: float) -> None:
 
 
 def read_and_remove(name: str) -> str:
-    """Reads and removes a file, and returns its text."""
     path = Path(name)
     text = path.read_bytes().decode("utf-8", "surrogatepass")
     path.unlink()

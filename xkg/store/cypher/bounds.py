@@ -140,7 +140,7 @@ def check_pattern(pattern: str) -> None:
         position = piece.end()
     groups = [kind for kind in kinds if kind in ("open", "close")]
     if groups not in ([], ["open", "close"]):
-        raise _refused(pattern, "has more than one group, or an unclosed one")
+        raise _refused(pattern, "has more than one group, or an unclosed group")
     takes_the_rest = bool(re.match(r"\(\?[is]*s", pattern)) and pattern.endswith(".*") and "either" not in kinds
     if kinds.count("unbounded") - takes_the_rest > MOST_UNBOUNDED or kinds.count("optional") > MOST_OPTIONAL:
         raise _refused(pattern, f"repeats too often: at most {MOST_UNBOUNDED} * or +, and {MOST_OPTIONAL} ? or {{1,9}}")

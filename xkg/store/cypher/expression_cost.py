@@ -303,7 +303,7 @@ class _Estimate(TokenTree):
         if items is None:
             raise refused(
                 "range()",
-                "needs bounds that are whole numbers, parameters with whole numbers, or size(…) here; use UNWIND "
+                "needs whole numbers, parameters with whole numbers, or size(…) as its bounds here; use UNWIND "
                 "range(…) AS x, which can be stopped",
             )
         return ValueBounds(items, items, 1, flat=True)

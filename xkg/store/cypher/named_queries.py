@@ -100,7 +100,6 @@ def find(name: str) -> NamedQuery:
 
 
 def engine(settings: StoreSettings) -> Engine:
-    """Returns the configured graph's engine."""
     return "embedded" if settings.url is None else "neo4j"
 
 

@@ -30,7 +30,6 @@ UNKNOWN = ValueBounds(COLLECTED_ITEMS, STORED_SIZE, STORED_SIZE)
 
 
 def item_of(value: ValueBounds) -> ValueBounds:
-    """Returns the bounds of one list item."""
     if value.stored:
         return STORED
     return SCALAR if value.flat else ValueBounds(value.each, value.each, value.each)
@@ -78,7 +77,6 @@ def collected(value: ValueBounds) -> ValueBounds:
 
 
 def of_parameter(value: Any) -> ValueBounds:
-    """Returns the bounds of a parameter."""
     if isinstance(value, str):
         return ValueBounds(len(value), len(value))
     if isinstance(value, (list, tuple)):

@@ -55,7 +55,6 @@ class GraphWriter:
         self._repositories: dict[Value, Row] = {}
 
     def add_rows(self, rows: PaperRows) -> None:
-        """Adds a paper's rows."""
         for table, data in rows.tables.items():
             self._write(table, "", data)
         for table, own in rows.shared.items():
