@@ -126,7 +126,7 @@ class InstallerRuns:
         if self.built.is_dir():
             mounts.append(Mount(self.built, BUILT))
         received = self._progress(installing) if installing else None
-        seconds = _SECONDS + (installing.total_mb if installing else 0)  # one more second per megabyte
+        seconds = _SECONDS + (installing.total_mb if installing else 0)  # plus one second per megabyte
         in_image = isinstance(self.sandbox, ContainerRunner)
         if not in_image:
             mounts.append(Mount(uv_program(), _UV))

@@ -5,7 +5,7 @@ keep one of the server's cores busy for months. Doubling a string forty times wo
 module therefore computes upper bounds on the size of each value and on the number of its items. Rows are not counted,
 because the server can stop between rows. Long lists should be processed with `UNWIND`.
 
-Values stored in the graph cannot be bounded based on the text. Properties and the nodes of a path are assumed to have
+The text alone gives no bounds for values stored in the graph. Properties and the nodes of a path are assumed to have
 `STORED_ITEMS` items, and the result of `collect` is assumed to have `COLLECTED_ITEMS` items. Functions with lambdas are
 treated like other functions, because only LadybugDB supports lambdas, and its process can be killed."""
 
