@@ -36,8 +36,7 @@ from xkg.sandbox.isolation.bubblewrap_mounts import CAP_SETGID, CAP_SETUID, hold
 _PROGRAM = Path(landlock.__file__).with_name("worker.py")
 _STARTING_SECONDS = 60.0
 _ENDING_SECONDS = 5.0
-# Limits apply to processor time. Because the machine may be busy, the limit on a step's wall time is this many times
-# higher.
+# A step may take longer on a busy machine, so its limit on wall time is this multiple of its limit on processor time.
 _WALL = 6
 _CLOSED = "the parser was closed; open the graph again"
 _LONGEST_MARK = 10_000

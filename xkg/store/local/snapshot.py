@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from xkg.store.indexes.vectors import VectorIndex
 
 _Index = TypeVar("_Index")
-_hit = functools.partial(tuple.__new__, Hit)  # creates a `Hit` faster, which matters for hundreds of hits
+_hit = functools.partial(tuple.__new__, Hit)  # faster than calling `Hit`, which matters for hundreds of hits
 _LONGEST_NAME = 200
 _ALIKE = 0.8
 _CHOICES = 16
