@@ -191,7 +191,7 @@ def nested(levels: int) -> str:
         (b"[]", "contains a list"),
         (b"{}", "paper_title is missing"),
         (b'{"paper_title": " \\n"}', "paper_title is empty"),
-        (b'{"paper_title": "a", "paper_title": "b"}', "repeats a key.*paper_title"),
+        (b'{"paper_title": "a", "paper_title": "b"}', "repeated key.*paper_title"),
         (b'{"paper_title": "a", "x": NaN}', "NaN"),
         (b'{"paper_title": "a", "x": 1e999}', "too large"),
         (b'{"paper_title": "a", "x": ' + b"9" * 5000 + b"}", "not complete JSON"),

@@ -22,9 +22,10 @@ class Limits(Value):
 
 
 class Job(Value):
-    """A Python command to run in a scratch folder. `arguments` follow the interpreter, and `files` (relative path →
-    text) are written to the folder first. `site` is a read-only folder of packages (an environment) on the module path.
-    `python` is the path to an interpreter other than xkg's own, as given in an `Environment`."""
+    """A Python command to run in a scratch folder. The command consists of the interpreter and `arguments`. Before it
+    starts, `files` (relative path → text) are written to the folder. `site` is a read-only folder of packages (an
+    environment) on the module path. `python` is the path to an interpreter other than xkg's own, as given in an
+    `Environment`."""
 
     arguments: tuple[str, ...]
     files: Mapping[str, str] = {}
@@ -35,8 +36,8 @@ class Job(Value):
 
 class Outcome(Value):
     """The result of a job. `ended` is `exited` (with `exit_code` set), `killed`, or the limit that stopped the job.
-    `output` is decoded with replacement characters. If the output is too long, only its end is kept. `peak_memory_mb`
-    is the total over all processes, as measured by the watchdog."""
+    In `output`, bytes that cannot be decoded are replaced. If the output is too long, only its end is kept.
+    `peak_memory_mb` is the total over all processes, as measured by the watchdog."""
 
     ended: Literal["exited", "killed", "timeout", "memory", "disk", "output"]
     exit_code: int | None
@@ -89,10 +90,10 @@ class Environment(Value):
 class EnvironmentMaker(Protocol):
     """`make` returns an environment for top-level import names and the repository's requirement lines. `imports` may
     map each import to the names that the code imports from it, which helps to detect unrelated packages with the same
-    name. `written` is the date of the code (YYYY-MM-DD). Packages from that time are preferred. `declared` contains
-    requirement lines for packages that the code may not import. These packages are installed if they are compatible.
-    `again` looks up a previously created environment by its hash, and returns None if no such environment is
-    available."""
+    name. `written` is the date of the code (YYYY-MM-DD). Package versions from that time are preferred. `declared`
+    contains requirement lines for packages that the code may not import. These packages are installed if they are
+    compatible. `again` looks up a previously created environment by its hash, and returns None if no such environment
+    is available."""
 
     def make(
         self,

@@ -80,7 +80,7 @@ def run_script(
     output, _, last = outcome.output.rpartition("\n")
     try:
         report = _Report.model_validate_json(last if outcome.ok else "")
-    except ValueError:  # the script or a limit killed the reporting program
+    except ValueError:  # the program that writes the report was killed by the script or a limit
         ended: Ended = "killed" if outcome.ended == "exited" else outcome.ended
         stopped = {"ended": ended, "exit_code": None, "output": outcome.output[-OUTPUT_CHARACTERS:]}
         return ScriptRun(outcome=outcome.model_copy(update=stopped))

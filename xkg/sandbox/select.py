@@ -35,7 +35,7 @@ _IMPORTED = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
 
 
 def runner_for(settings: SandboxSettings) -> Runner:
-    """Returns the configured runner, after a trial run (once per process).
+    """Returns the configured runner. The first call in a process tests it with a trial run.
 
     `auto` tries bubblewrap, then Landlock, then a container. All three runners confine code, to different degrees (see
     `weaker`). `auto` never chooses an unconfined runner. Raises `SandboxUnavailableError` with one line on what to
@@ -54,7 +54,7 @@ def chosen_runner(settings: SandboxSettings) -> tuple[Runner, str]:
             if refusal is None:
                 if settings.runner == name:
                     return _RUNNERS[name](), "set in the settings"
-                return _RUNNERS[name](), "; ".join(refusals) or "the first that works on this machine"
+                return _RUNNERS[name](), "; ".join(refusals) or "the first runner that works on this machine"
             refusals.append(refusal)
     if not refusals:
         refusals = [f"{settings.runner} needs Linux; leave sandbox.runner at auto, or set it to container"]

@@ -11,8 +11,8 @@ _LISTED = 20
 
 
 class TechniqueChange(Value):
-    """A changed technique. `before` and `after` are the technique's names, or None where the technique does not exist.
-    `fields` lists the changed fields."""
+    """A changed technique. `before` and `after` are the technique's names, or None if the technique does not exist in
+    that state. `fields` lists the changed fields."""
 
     id: str
     before: str | None
@@ -32,7 +32,7 @@ class PlaceChange(Value):
 
 
 class LevelChange(Value):
-    """A change in a technique's code. `before` and `after` are the code's levels, or `none` if there is no code.
+    """A change in a technique's code. `before` and `after` are levels. The level is `none` if there is no code.
     `rewritten` means that the implementation or test changed."""
 
     id: str

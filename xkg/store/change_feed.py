@@ -18,8 +18,8 @@ class Position(NamedTuple):
 class Changes(NamedTuple):
     """The changes up to position `to`. If `whole` is set, `bundles` contains every paper in the graph. Otherwise,
     `bundles` contains the changed papers, and `removed` contains the ids of deleted papers. `bundles` is read lazily,
-    and each bundle reflects `to` or a later state. `decisions` contains all valid decisions, or is None if they have
-    not changed."""
+    and each bundle has its content as of `to` or later. `decisions` contains all valid decisions, or is None if they
+    have not changed."""
 
     to: Position
     whole: bool
@@ -29,7 +29,8 @@ class Changes(NamedTuple):
 
 
 class Feed(Protocol):
-    """A graph whose changes can be followed. Methods raise `StoreError` if the graph cannot be reached."""
+    """A graph whose changes since a given position can be read. Methods raise `StoreError` if the graph cannot be
+    reached."""
 
     def position(self) -> Position:
         """Returns the graph's current position. Takes only one round trip, because this method is called before every

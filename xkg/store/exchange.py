@@ -83,8 +83,7 @@ def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
 
 def with_stored_evidence(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
     """Returns the bundle with the evidence and attestations in `stored` for the same code. Stored evidence from a run
-    replaces claims and evidence from checks. Stored evidence from a check replaces evidence from the same check at a
-    different time."""
+    replaces claims and evidence from checks. Stored evidence from a check is used if only its time differs."""
     known = {code.id: code for code in stored.code}
     code = tuple(_proven(node, known.get(node.id)) for node in bundle.code)
     return attach(bundle.model_copy(update={"code": code}), detach(stored)[1])

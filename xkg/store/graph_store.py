@@ -49,8 +49,8 @@ class Hit(NamedTuple):
 
 class Link(Value):
     """A link between techniques in different papers (lower id first), with the cosine similarity of their texts. `how`
-    is the reason for the link: `name`, `vectors` (nearly equal), or `model` (a decision). Pairs that are `open` are
-    undecided."""
+    is the reason for the link: `name`, `vectors` (nearly equal), or `model` (a decision). `open` marks a pair that is
+    still undecided."""
 
     first: str
     second: str
@@ -99,9 +99,9 @@ class Heading(NamedTuple):
 
 
 class PaperLine(NamedTuple):
-    """A paper in a list. `techniques` is the number of visible techniques, and `levels` the number of code nodes at
-    each level. `cost_usd` is the total cost of the paper's builds. `attested` contains the level and vouchers (as in
-    `Facts`) for each code node with attestations."""
+    """A paper's entry in a list of papers. `techniques` is the number of visible techniques, and `levels` the number of
+    code nodes at each level. `cost_usd` is the total cost of the paper's builds. `attested` contains the level and
+    vouchers (as in `Facts`) for each code node with attestations."""
 
     id: str
     title: str
@@ -125,7 +125,7 @@ class Coverage(NamedTuple):
 
 
 class Background(NamedTuple):
-    """The distribution of cosines between a vector and all techniques in a graph, which shows the cosine to expect for
+    """The distribution of cosines between a vector and all techniques in a graph. It shows which cosine to expect for
     an unrelated technique. All values are 0 if there are no vectors."""
 
     mean: float
@@ -153,11 +153,11 @@ class Snapshot(Protocol):
     def paper_count(self) -> int: ...
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
         """If `words` is a paper's id, returns that id. Otherwise, returns the ids of papers with the title `words`, or
-        else of papers whose titles begin with `words`. Case, spaces and punctuation are ignored. Returns up to `most`
-        ids, in order."""
+        else of papers whose titles begin with `words`. Case, spaces and punctuation are ignored. Returns at most `most`
+        ids, sorted."""
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
-        """Returns the headings of these papers, in the same order. Unknown ids are omitted."""
+        """Returns the title and year of each of these papers, in the same order. Unknown ids are omitted."""
 
     def paper_ids(self) -> Sequence[str]:
         """Returns the ids of all papers, in order."""
@@ -195,9 +195,9 @@ class Snapshot(Protocol):
         """Returns a word in a name or title that is spelled like `word`, or None."""
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
-        """Returns the total weight of the query's words in each of these techniques, and in the whole query. A word's
-        weight is the square root of its inverse document frequency. Weights are scaled so that a word not in the graph
-        has weight 1."""
+        """For each of these techniques, returns the total weight of the query's words that it contains. Also returns
+        the total weight of all words in the query. A word's weight is the square root of its inverse document
+        frequency. Weights are scaled so that a word not in the graph has weight 1."""
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Returns the late-interaction score (-1 to 1) between a query and each of these techniques. Techniques without
@@ -220,8 +220,8 @@ class Snapshot(Protocol):
 
 
 class Recognise(NamedTuple):
-    """A check that runs before a paper is published. `check` is called under the write lock. The arguments are the
-    paper, and any other papers (without their texts) published since the graph's `counter` was `since`."""
+    """A check that runs before a paper is published. `check` is called while the write lock is held. Its arguments are
+    the paper and all other papers (without their texts) that were published since the graph's `counter` was `since`."""
 
     since: int
     check: Callable[[PaperBundle, Sequence[Paper]], None]
@@ -246,13 +246,13 @@ class GraphStore(Protocol):
         self, new: Iterable[PaperBundle], fences: Mapping[str, int] | None = None, recognise: "Recognise | None" = None
     ) -> int:
         """Adds or replaces these papers, which are read one at a time. Returns the number of the generation that
-        contains them. If nothing changed, returns the number of the current generation. `fences` maps papers to the
-        fences of their leases.
+        contains the papers. If nothing changed, returns the number of the current generation. `fences` maps papers to
+        the fences of their leases.
 
         Raises `InputError` if a bundle is inconsistent, and `StoreError` if the store cannot be written. Raises
         `LeaseLostError` if another builder has taken a lease in the meantime. Also raises anything that
-        `recognise.check` raises. If an error is raised, nothing is written. The exception is a batch that is too large
-        for one transaction on a server. In that case, the parts already committed are kept."""
+        `recognise.check` raises. If an error is raised, nothing is written. However, if a batch is too large for one
+        transaction on a server, the parts that have already been committed are kept."""
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
         """Replaces each of these papers with `change(bundle)`, under the write lock."""
@@ -265,7 +265,7 @@ class GraphStore(Protocol):
         """Returns the measurements of these techniques, or of all techniques if None, in id order."""
 
     def require_writable(self) -> None:
-        """Raises `StoreError` if papers cannot be published. Call this method before expensive work."""
+        """Raises `StoreError` if papers cannot be published. Call this method before starting expensive work."""
 
     def connect(self) -> None:
         """Adds any missing edges between papers, if `publish` has not done so."""

@@ -17,8 +17,8 @@ V = TypeVar("V", bound=BaseModel)
 
 
 class HashedFiles(Generic[K, V]):
-    """Files for one kind of value. `folder` is their folder in a graph's folder, `key` returns a value's key, and
-    `remedy` says how to restore lost values."""
+    """Stores values of one type in files. `folder` is their folder in a graph's folder, `key` returns a value's key,
+    and `remedy` says how to restore lost values."""
 
     def __init__(self, folder: str, kind: type[V], key: Callable[[V], K], remedy: str) -> None:
         self.folder = folder
@@ -44,8 +44,8 @@ class HashedFiles(Generic[K, V]):
         return path.name
 
     def read(self, root: Path, name: str) -> Mapping[K, V]:
-        """Reads values as a mapping, ordered by key. The mapping is empty if `name` is ''. Raises `CorruptStoreError`
-        if the file is damaged."""
+        """Reads the values in a file into a mapping ordered by key. The mapping is empty if `name` is ''. Raises
+        `CorruptStoreError` if the file is damaged."""
         if not name:
             return {}
         path = root / self.folder / name

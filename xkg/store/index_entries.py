@@ -7,8 +7,8 @@ from xkg.embeddings.base import Text
 from xkg.model import Code, PaperBundle, Technique
 
 VECTOR_TEXT_CHARACTERS = 2000
-"""Maximum length of a text. This is longer than the default model's limit of 256 word pieces. The model ignores any
-further word pieces."""
+"""Maximum length of a text. This exceeds 256 word pieces, the limit of the default model. The model ignores the rest of
+a longer text."""
 
 
 PART_OF_HIDDEN = "it is part of a hidden technique"
@@ -16,8 +16,8 @@ PART_OF_HIDDEN = "it is part of a hidden technique"
 
 @dataclass(frozen=True)
 class Entry:
-    """A technique to be indexed. `order` is its position among its visible siblings, starting at 0, and `path` lists
-    the names from the top down. Hidden techniques have no code here, even if code was built for them."""
+    """A technique to be indexed. `order` is the technique's position among its visible siblings, starting at 0, and
+    `path` lists the names from the top down. Hidden techniques have no code here, even if code was built for them."""
 
     technique: Technique
     order: int
@@ -72,7 +72,7 @@ def searched_entries(bundle: PaperBundle) -> list[Entry]:
 def vector_text(entry: Entry) -> Text:
     """Returns the text for a technique's vector. The most informative part comes first, because models cut off the end.
     The names of its ancestors provide context. Identifiers from the code are only in the text index. Adding identifiers
-    to this text helped as many queries as it harmed."""
+    to this text improved the results for as many queries as it made worse."""
     technique = entry.technique
     called = ". ".join(filter(None, (encodable(technique.name), encodable(", ".join(technique.aliases)))))
     above = encodable(" > ".join(entry.path[:-1]))

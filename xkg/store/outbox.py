@@ -19,7 +19,7 @@ def enqueue(kg: Path, built: Sequence[PaperBundle]) -> None:
         private_folder(folder)
         for bundle in built:
             new = bundles.write(folder, bundle).name
-            for path in folder.glob(f"{new.rpartition('-')[0]}-*.json"):  # this matches all states of the paper
+            for path in folder.glob(f"{new.rpartition('-')[0]}-*.json"):  # matches all stored states of the paper
                 if path.name != new:
                     path.unlink(missing_ok=True)
     except OSError as error:

@@ -46,8 +46,8 @@ _CODE_FIELDS = ("implementation", "test", "documentation", "package")
 
 def read_peer(path: Path, check: Check) -> PaperBundle:
     """Reads the paper in a graph file. Nothing is pruned, and the file's own `pass_exec` is kept in `Code.claims`.
-    `check` is called for each implementation, but the level of imported code never exceeds `parsed`. Top-level
-    techniques with components become methodologies.
+    `check` determines the level of each implementation, but the level of imported code never exceeds `parsed`.
+    Top-level techniques with components become methodologies.
 
     Raises `InputError` with the file and the problem."""
     try:
@@ -129,8 +129,9 @@ def _items(file: Object, key: str, prefix: str) -> Iterator[Object]:
 
 
 def _beyond(original: Object, regular: Object) -> Object:
-    """Returns the changes that turn an object's regular form into the original. The changes consist of any `values`
-    that differ, and `keys` if the keys or their order differ. The result is empty for a regular object."""
+    """Compares an object with its regular form and returns the changes that restore the original. The result contains
+    all `values` that differ, and `keys` if the keys or their order differ. If the object is regular, the result is
+    empty."""
     values = {k: v for k, v in original.items() if k not in regular or json.dumps(v) != json.dumps(regular[k])}
     keys = list(original)
     return ({"values": values} if values else {}) | ({"keys": keys} if keys != list({**regular, **values}) else {})
@@ -170,7 +171,7 @@ def _load(path: Path) -> Object:
 def _object(pairs: list[tuple[str, Any]]) -> Object:
     value = dict(pairs)
     if len(value) < len(pairs):
-        raise _Wrong(f"repeats a key in the object with the keys {', '.join(value)[:200]}")
+        raise _Wrong(f"contains an object with a repeated key; the object's keys are {', '.join(value)[:200]}")
     return value
 
 
@@ -310,8 +311,8 @@ def _text(value: Object, key: str, where: str, *, required: bool = False) -> str
 
 
 def _restored(text: str) -> str:
-    """Restores commands such as `\\bar` and `\\frac` whose first two characters were parsed as JSON escapes. `_beyond`
-    keeps the original text."""
+    """Restores commands such as `\\bar` and `\\frac` whose first two characters were parsed as JSON escapes. The
+    original text is kept in the result of `_beyond`."""
     return _LOST_ESCAPE.sub(lambda match: {"\b": "\\b", "\f": "\\f"}[match[0]], text)
 
 

@@ -28,9 +28,9 @@ NODES = {
     "command measured_at",
 }
 """The properties of each label, in the order of a row's values. `[]` marks lists of strings. A `CitedWork` is cited but
-has not been built. The name of `Code` is its technique's name. `claimed` is the claimed level of code whose level is
-`claimed`. `attested_by` lists the fingerprints of keys that attest at least the claimed level or, for any other code,
-the code's own level."""
+has not been built. The name of `Code` is its technique's name. If the level of code is `claimed`, the property
+`claimed` contains the claimed level. `attested_by` lists the fingerprints of keys that attest at least the claimed
+level or, for any other code, the code's own level."""
 
 EDGES = {
     "PROPOSES": ("Paper", "Technique", "order"),
@@ -54,8 +54,8 @@ LONGEST_KEY = 1500
 
 
 class Row(NamedTuple):
-    """A node or edge of the property graph. `table` is its label or type. `to` is the label of an edge's target, if the
-    type allows several labels."""
+    """A node or edge of the property graph. `table` is the label of a node or the type of an edge. `to` is the label of
+    an edge's target, if the type allows several labels."""
 
     table: str
     values: tuple[Value, ...]
@@ -122,7 +122,7 @@ def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
 
 
 def ablation_rows(ablation: Ablation) -> Iterator[Row]:
-    """Yields rows for a measurement and the edge from its technique."""
+    """Yields a row for a measurement, and one for the edge from its technique."""
     own, technique = key(ablation.id), key(ablation.technique)
     yield Row(
         "Ablation",

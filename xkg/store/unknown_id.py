@@ -1,4 +1,4 @@
-"""Creates the error for an id that is not in the graph. The error contains the reason or the nearest ids."""
+"""Creates the error for an id that is not in the graph. The error gives the reason, or lists the nearest ids."""
 
 import difflib
 import re

@@ -131,7 +131,7 @@ def test_other_systems_run_code_in_containers_alone(engine: Engine, monkeypatch:
     monkeypatch.setattr(platform, "system", lambda: "Darwin")
     engine(echoes=False)
     runner, why = chosen_runner(SandboxSettings())
-    assert (runner.name, why) == ("container", "the first that works on this machine")
+    assert (runner.name, why) == ("container", "the first runner that works on this machine")
     assert runner.weaker
     with pytest.raises(SandboxUnavailableError, match="landlock needs Linux"):
         runner_for(SandboxSettings(runner="landlock"))

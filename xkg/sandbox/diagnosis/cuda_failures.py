@@ -11,7 +11,8 @@ _MOST_OPTIONS = 3
 
 def names_cuda(output: str, *, on_cpu: bool = False) -> bool:
     """Returns whether a run failed with an error about CUDA. If the error has no message, the line of code that raised
-    it is checked instead. If `on_cpu` is set, errors from torch functions without a CPU implementation also count."""
+    it is checked instead. If `on_cpu` is set, also returns True for errors about torch functions that have no CPU
+    implementation."""
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     lines = [line for line in traceback.splitlines() if line.strip()]
     frames = [i for i, line in enumerate(lines) if line.lstrip().startswith('File "')]

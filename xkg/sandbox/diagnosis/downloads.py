@@ -56,7 +56,8 @@ def _reached(record: str) -> Iterator[Reached]:
 
 def wanted(found: Sequence[Reached], output: str) -> tuple[Reached, ...]:
     """Returns the addresses that the failing statement tried to reach. If there are no such addresses, returns hosts
-    that the output reports as unresolved. If the run ended with a network error, also returns all of `found`."""
+    that the output reports as unresolved. If the run ended with a network error, the result also contains all of
+    `found`."""
     frames = {f"{path}:{line}" for path, line in _FRAME.findall(output.rpartition("Traceback (most recent")[2])}
     if at := tuple(each for each in found if each.place in frames):
         return at

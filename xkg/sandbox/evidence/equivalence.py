@@ -1,11 +1,11 @@
 """Finds changes to a module that give the same results on generated inputs, so that no test can detect them.
 
-The inputs come from the test, which is rerun with different numbers and seeds and without assertions. The
-implementation's return values are compared. A change is excused only if enough calls run the changed lines and return
-differing values. In addition, every call must return the same value and leave its arguments in the same state with and
-without the change. The code under test reports its own results, so a forged report can excuse changes, but only up to
-the share `MOST_EXCUSED`. Program equivalence is undecidable (Budd and Angluin, "Two notions of correctness and their
-relation to testing", 1982). Sampling inputs is the usual approximation."""
+The inputs come from the test, which is rerun with different numbers and seeds and without assertions. A change counts
+as equivalent only if enough calls run the changed lines and return differing values. In addition, every call must
+return the same value and leave its arguments in the same state with and without the change. The code under test reports
+its own results, so a forged report can excuse changes, but only up to the share `MOST_EXCUSED`. Program equivalence is
+undecidable (Budd and Angluin, "Two notions of correctness and their relation to testing", 1982). Comparing results on
+sampled inputs is the usual approximation."""
 
 import ast
 import builtins
@@ -33,8 +33,8 @@ _SEEDS = ("seed", "prngkey", "default_rng", "randomstate", "key")
 
 
 class Observed(Value):
-    """The calls in one run. For each call, `calls` contains digests of the result and the arguments, and whether the
-    call raised an exception (0 or 1). The last number is the index of the executed lines in `line_sets`."""
+    """The calls observed in one run. For each call, `calls` contains digests of the result and the arguments, and
+    whether the call raised an exception (0 or 1). The last number is the index of the executed lines in `line_sets`."""
 
     calls: tuple[tuple[str, str, int, int], ...]
     rest: str
@@ -51,9 +51,9 @@ class Observed(Value):
 
 
 def equivalent(changes: Sequence[Change], test: str, seed: str, runs: HarnessRuns, limits: Limits) -> list[Change]:
-    """Returns the `changes` that give the same results on inputs generated from `seed`. Returns an empty list if the
-    unchanged code returns different values on each run. `limits` apply to a single run of the test. A run of several
-    variants gets proportionally more time. Raises the same errors as `runs`."""
+    """Returns those `changes` that do not affect the results on inputs generated from `seed`. Returns an empty list if
+    the unchanged code returns different values on each run. `limits` apply to a single run of the test. A run of
+    several variants gets proportionally more time. Raises the same errors as `runs`."""
     if not changes:
         return []
     longer = limits.model_copy(update={"seconds": VARIANTS * limits.seconds})
@@ -107,7 +107,7 @@ def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 class _Varied(ast.NodeTransformer):
     """Replaces numbers with table look-ups, calls with observed calls, and assertions with the expressions that they
-    assert. `numbers` lists the numbers by position, each paired with the kind of variation to apply."""
+    assert. `numbers` lists the numbers in order, each with the kind of variation to apply to it."""
 
     def __init__(self) -> None:
         self.numbers: list[tuple[int | float, str]] = []
@@ -175,8 +175,8 @@ class _Varied(ast.NodeTransformer):
 
 
 def _table(numbers: Sequence[tuple[int | float, str]], variant: int, draw: random.Random) -> Iterator[int | float]:
-    """Yields the numbers for one variant. The first variant uses the test's own numbers. Only the last two variants
-    change sizes."""
+    """Yields the numbers to use in one variant of the test. The first variant uses the test's own numbers. Only the
+    last two variants change numbers that are sizes."""
     for value, kind in numbers:
         if variant == 0:
             yield value

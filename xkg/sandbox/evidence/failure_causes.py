@@ -11,7 +11,7 @@ from xkg.sandbox.runner import Outcome
 class Cause(StrEnum):
     """The outcome of running a code node. `PASSES`: the test passes, and is known to fail on wrong code.
     `PROVES_NOTHING`: the test passes, but would also pass if the code did something else. `NOT_SETTLED`: the test
-    passes, but the machine was too slow to check more. The other values are causes of failure."""
+    passes, but the machine was too slow to check more. All other values are reasons for failure."""
 
     PASSES = "passes"
     PROVES_NOTHING = "test proves nothing"
@@ -122,7 +122,8 @@ def missing_modules(output: str) -> list[str]:
 
 
 def lacking_modules(output: str) -> list[tuple[str, str]]:
-    """Returns pairs of a module's dotted name and a name that it lacks, according to the last error."""
+    """Returns the names that modules lack according to the last error, as pairs of a module's dotted name and the
+    missing name."""
     last = output.rpartition("Traceback (most recent call last):")[2]
     found = [(module, name) for name, module in _NO_SUCH_NAME.findall(last)] + _NO_ATTRIBUTE.findall(last)
     return list(dict.fromkeys(found))
@@ -136,7 +137,7 @@ def missing_packages(output: str) -> list[str]:
 def _missing_module(message: str) -> Cause:
     match = re.search(r"No module named '([\w.]+)'(; '[\w.]+' is not a package)?", message)
     name = match[1] if match else ""
-    # The API was removed if the installed package or the standard library no longer has the module.
+    # If a submodule or a former standard library module is missing, its API was removed.
     removed = "." in name or name in _REMOVED_MODULES
     return Cause.REMOVED_API if removed else Cause.MISSING_PACKAGE
 

@@ -87,9 +87,9 @@ class HarnessRuns:
 
     def unnoticed(self, changes: Sequence[Change], patience: Limits, limits: Limits, *, controls: int) -> list[Change]:
         """Returns the changes that the test does not detect, in order. `patience` limits each run of changed code. The
-        unchanged code also runs `controls` times at random positions. A test therefore cannot tell from a counter, the
-        clock or leftover files which runs should pass. Raises `FailsAtTimesError` if one of these control runs, limited
-        by `limits`, fails."""
+        unchanged code also runs `controls` times at random positions. Therefore, a test cannot use a counter, the clock
+        or leftover files to predict which runs should pass. Raises `FailsAtTimesError` if one of these control runs,
+        limited by `limits`, fails."""
         places = random.SystemRandom().sample(range(len(changes)), min(controls, len(changes)))
         work: list[Change | None] = list(changes)
         for at in sorted(places, reverse=True):
@@ -118,7 +118,7 @@ class HarnessRuns:
         """Raises `FailsAtTimesError` if the test fails on the unchanged code."""
         again = self._run(self._code.implementation, self._code.test, limits)
         if again.outcome.ended == "timeout":
-            raise NotSettledError(f"the code itself sometimes takes over {limits.seconds:g} s")
+            raise NotSettledError(f"the unchanged code sometimes takes more than {limits.seconds:g} s")
         if not again.ended:
             raise FailsAtTimesError(why_failed(again, limits))
 
@@ -130,13 +130,13 @@ class HarnessRuns:
     def _passes(self, change: Change, patience: Limits) -> bool:
         """Returns whether the test passes on changed code. A timeout counts as a failure only if the unchanged code
         finishes right afterwards and the changed code then times out again. If the unchanged code times out too, the
-        machine is too busy to tell."""
+        machine is too busy to judge the change."""
         changed = self._run(change.apply(self._code.implementation), self._code.test, patience)
         if changed.outcome.ended != "timeout":
             return changed.ended
         unchanged = self._run(self._code.implementation, self._code.test, patience)
         if unchanged.outcome.ended == "timeout":
-            raise NotSettledError(f"the code itself sometimes takes over {patience.seconds:.0f} s")
+            raise NotSettledError(f"the unchanged code sometimes takes more than {patience.seconds:.0f} s")
         return self._run(change.apply(self._code.implementation), self._code.test, patience).ended
 
     def _run(
@@ -213,6 +213,6 @@ def _lines(listed: str | None) -> frozenset[int] | None:
 
 
 def _stack_after(limits: Limits) -> float:
-    """Returns how many seconds into a run its stack is printed. The time leaves a margin before the timeout, because
-    the harness starts counting slightly later than the runner."""
+    """Returns the number of seconds after which a run prints its stack. The stack is printed a little before the
+    timeout, because the harness starts counting slightly later than the runner."""
     return max(0.05, limits.seconds - min(2.0, limits.seconds / 4))

@@ -1,9 +1,9 @@
 """Determines the highest level that a code node reaches, step by step. `executed` and `tested` require a test.
 
 Printed output is not trusted. When an import or a test completes, the harness (`guest.run_test`) prints a random token
-for the run. The token counts only if the process then exits with 0. The test and its code share a process with the
-harness, so `tampering` rejects code that could read the token through frames, process memory or `ctypes`. Code that
-hides such access from the syntax tree can still forge a level."""
+for the run. The token is accepted only if the process then exits with 0. The test and its code share a process with the
+harness, so `tampering` rejects code that could read the token through frames, process memory or `ctypes`. Code can
+still forge a level if it hides such access from the syntax tree."""
 
 import ast
 from collections.abc import Sequence
@@ -64,21 +64,22 @@ def prove(
     seconds: float = MUTATION_SECONDS,
     stopped: Stopped = lambda: False,
 ) -> Proof:
-    """Tries the levels in order. Without a test, the highest level is `imported`.
+    """Checks the levels in order until one is not reached. Without a test, the highest level is `imported`.
 
     `executed`: the test reaches its end and exits with 0, and neither the test nor the implementation interferes with
     the harness. The test runs either as part of the implementation's file, or as a script that imports
     `implementation`. `tested`: the test asserts something, fails when the body of any public function is removed, and
     fails on at least 60 % of the mutants. The test must also pass each time the unchanged code is run, at random
-    positions among the mutants. Neither file may read its own source, and the test must not patch its imports.
+    positions among the mutants. Neither the implementation nor the test may read its own source, and the test must not
+    patch its imports.
 
-    `components` are modules that are already `tested`. Their statements are neither stubbed nor mutated again. The
-    mutants are the first 32 on lines that the test runs, in an order determined by the node's id. If these lines have
-    fewer than ten mutants, mutants on other lines are added, up to ten in total. A mutant also counts as detected if it
-    times out twice while the unchanged code does not, or if it hits another limit. If too few mutants are detected,
-    mutants that give the same results on generated inputs (`equivalence`) are excluded. Up to a quarter of the mutants,
-    but at least one, can be excluded. If `seconds` is too short for all these runs, the level is `executed` and the
-    cause is `Cause.NOT_SETTLED`.
+    `components` contains the source of modules whose level is already `tested`. Statements from these modules are
+    neither stubbed nor mutated. The mutants are the first 32 on lines that the test runs, in an order determined by the
+    node's id. If these lines have fewer than ten mutants, mutants on other lines are added, up to ten in total. A
+    mutant also counts as detected if it times out twice while the unchanged code does not, or if it hits another limit.
+    If too few mutants are detected, mutants that give the same results on generated inputs (`equivalence`) are
+    excluded. At most a quarter of the mutants can be excluded, or one mutant if there are fewer than four. If `seconds`
+    is too short for all these runs, the level is `executed` and the cause is `Cause.NOT_SETTLED`.
 
     Each run waits for one of the `slots`. If `slots` is None, runs are sequential. Neither the order nor the number of
     slots affects the result. A node in a language other than Python keeps its level. Raises `SandboxUnavailableError`
@@ -188,7 +189,7 @@ def _tested(
 
 def _sample(code: Code, own: frozenset[int], run: frozenset[int]) -> list[Change]:
     """Selects the mutants to try. Mutants on executed lines come first. If there are too few, mutants on other lines
-    follow."""
+    are added."""
     on_run_lines: list[Change] = []
     elsewhere: list[Change] = []
     for change in mutants(code.implementation, own, code.id):

@@ -1,13 +1,14 @@
 """Generates changes to a module that a good test should detect: mutants, and stubs of public functions.
 
 The operators are standard in mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection", 1978). The
-set of operators follows Offutt et al., "An experimental determination of sufficient mutant operators", 1996. The
-operators change an arithmetic or logical operator, negate a condition or comparison, change a sign or constant, or
-remove a statement. A call to one of the module's own functions is also replaced by its first argument, which drops one
-step of a composition. Code that a test cannot be expected to check (messages, logging, annotations, parameter defaults,
-docstrings) is not mutated. Code that cannot be removed without an error is not removed either, because that would only
-inflate the score. This applies to the first binding of a name, `super().__init__()`, and a whole `return`. Existing
-libraries (mutmut, cosmic-ray) mutate a project on disk for their own test runner, and do not remove statements."""
+set of operators follows Offutt et al., "An experimental determination of sufficient mutant operators", 1996. A mutant
+changes an arithmetic or logical operator, negates a condition or comparison, changes a sign or constant, or removes a
+statement. A call to one of the module's own functions is also replaced by its first argument, which drops one step of a
+composition. Code that a test cannot be expected to check (messages, logging, annotations, parameter defaults,
+docstrings) is not mutated. Code whose removal always causes an error is not removed either, because such mutants would
+only inflate the score. Such code is the first binding of a name, a call of `super().__init__()`, or a whole `return`
+statement. Existing libraries (mutmut, cosmic-ray) mutate a project on disk for their own test runner, and do not remove
+statements."""
 
 import ast
 import contextlib
@@ -49,7 +50,7 @@ _TALK = {"debug", "info", "warning", "warn", "error", "exception", "critical", "
 _DESCRIPTIVE = {"__repr__", "__str__", "extra_repr"}
 _LONGEST = 160
 STATEMENT_LEFT_OUT = " left out"
-"""The suffix of `Change.what` if a whole statement is removed."""
+"""The suffix of `Change.what` for a change that removes a whole statement."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -58,7 +59,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 class Change:
     """Replaces bytes `start` to `end` (exclusive) of a module with `text`. `text` has as many lines as the replaced
     bytes, so line numbers in tracebacks match the source. `lines` (first, last) span the enclosing statement. The
-    change matters only if one of these lines is executed."""
+    change has an effect only if one of these lines is executed."""
 
     line: int
     lines: tuple[int, int]
@@ -368,7 +369,8 @@ def _public(body: Iterable[ast.stmt], owner: str = "") -> Iterator[tuple[str, _F
 
 
 def _as_long(text: str, last: str, lines: int) -> str:
-    """Pads `text` to `lines` line breaks, by adding parentheses and line breaks around the final expression, `last`."""
+    """Pads `text` to `lines` line breaks by putting its final expression, `last`, in parentheses and adding line breaks
+    after it."""
     more = lines - text.count("\n")
     return text if more <= 0 else f"{text.removesuffix(last)}({last}" + "\n" * more + ")"
 

@@ -69,8 +69,8 @@ def _defined(component: str) -> frozenset[str]:
 
 
 def _units(source: str) -> Iterator[tuple[ast.stmt, str]]:
-    """Yields the statements in a module and its classes, paired with normalised text, so that equal statements compare
-    equal. Skips imports."""
+    """Yields the statements in a module and its classes, each with a normalised text that is the same for equal
+    statements. Skips imports."""
     tree = statements_of(source)
     names = _bound(tree)
     for statement in tree.body:

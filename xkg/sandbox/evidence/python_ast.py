@@ -2,8 +2,8 @@
 
 Up to Python 3.12, two threads that parse at the same time may fail on valid source, because they share a depth counter.
 The error is "SystemError: AST constructor recursion depth mismatch" (https://github.com/python/cpython/issues/106905).
-All syntax trees in a process are therefore built in this module, one at a time. Parsing is retried, because Python
-itself also parses source when it prints a traceback."""
+All syntax trees in a process are therefore built in this module, one at a time. Failed parses are retried, because
+Python also parses source when it prints a traceback."""
 
 import ast
 import threading
@@ -69,7 +69,8 @@ def _parsed(source: str, mode: str) -> ast.AST:
 
 @contextmanager
 def silently() -> Iterator[None]:
-    """Suppresses warnings, for one thread at a time, because warning filters are per process, not per thread."""
+    """Suppresses warnings. Only one thread at a time can do this, because warning filters apply to the whole
+    process."""
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

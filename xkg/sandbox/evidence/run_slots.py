@@ -11,7 +11,7 @@ _FEWEST = 2
 
 
 class RunSlots:
-    """Limits the number of concurrent runs to `count`. Each run must acquire `free`."""
+    """Limits the number of concurrent runs to `count`. Each run must hold the semaphore `free`."""
 
     def __init__(self, count: int) -> None:
         self.count = max(1, count)
@@ -20,7 +20,7 @@ class RunSlots:
 
 def slots_for(limits: Limits) -> RunSlots:
     """Returns one slot per processor available to this process, but fewer if that many runs could not all use their
-    full memory limit. If there are two processors, there are always at least two slots."""
+    full memory limit. If at least two processors are available, the result is at least 2."""
     return RunSlots(min(processors(), max(_FEWEST, _available_mb() // limits.memory_mb)))
 
 

@@ -23,7 +23,7 @@ def check_parsed(source: str) -> Evidence:
     returns `none` with the reason.
 
     Names from `from m import *` count as imported. Names in strings (such as string annotations) do not count as used.
-    The source is not run. Never raises because of the source's content."""
+    The source is not run. No source makes this function raise an error."""
     reason = _unparsed(source)
     return Evidence(level=Level.NONE if reason else Level.PARSED, reason=reason, checked_at=stamp())
 

@@ -10,9 +10,10 @@ from xkg.sandbox.evidence.python_ast import last_name
 
 
 class Reach(StrEnum):
-    """A target of tampering. `INTERPRETER` is the harness's frames and memory, which would let code forge the result.
-    `SOURCE` is the code's own source, which would reveal a mutant without running the code. `PATCH` stands for the
-    code's imports. `OTHER` is any other construct that a repair must not introduce."""
+    """A target of tampering. `INTERPRETER` stands for the harness's frames and memory: code that reaches them could
+    forge the result. `SOURCE` stands for the code's own source: code that reads it could recognise a mutant without
+    running it. `PATCH` stands for the modules that the code imports. `OTHER` is any other construct that a repair must
+    not introduce."""
 
     INTERPRETER = "interpreter"
     SOURCE = "source"
@@ -100,8 +101,8 @@ def bound_names(tree: ast.Module) -> set[str]:
 
 
 def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
-    """Yields reasons why a test proves nothing, phrased to follow "it". If `test` is false, `tree` is the
-    implementation, which may patch modules and use its own path."""
+    """Yields reasons why a test proves nothing. Each reason is a phrase to put after "it". If `test` is false, `tree`
+    is the implementation, which may patch modules and use its own path."""
     for name in uses(tree):
         reach, what = _ATTRIBUTES.get(name) or _NAMES[name]
         if reach in (Reach.INTERPRETER, Reach.SOURCE) or (test and reach is Reach.PATCH):
@@ -125,7 +126,7 @@ def watches_tracing(tree: ast.Module) -> bool:
 
 
 def why_not(name: str) -> str:
-    """Returns the objection to a name from `uses`, phrased to follow "which"."""
+    """Returns why a name from `uses` is not allowed, as a phrase to put after "which"."""
     return (_ATTRIBUTES.get(name) or _NAMES[name])[1]
 
 

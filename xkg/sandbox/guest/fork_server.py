@@ -3,13 +3,13 @@
 
 This process already runs in a sandbox. Each job is a fork in its own Landlock domain, nested in this process's domain.
 A job cannot signal, trace or inspect this process, and has its own limits, output and session. When a job ends, its
-descendants are killed and the scratch folders are emptied, so that every job starts from the same state. Only the fork,
-never this process, reads the job.
+descendants are killed and the scratch folders are emptied, so that every job starts from the same state. The job is
+read only by the fork, never by this process.
 
 The process communicates over the socket given by its first argument. The process first sends `ready` if jobs can be
-forked, and otherwise exits. Each incoming message then contains three descriptors. These are a job as JSON, the job's
-output, and a leash. Closing the leash's other end ends the job. Each reply contains the job's wait status and whether
-the scratch folders are empty again."""
+forked, and otherwise exits. Each incoming message then contains three descriptors: a job as JSON, the job's output, and
+a leash. Closing the leash's other end ends the job. Each reply contains the job's wait status and whether the scratch
+folders are empty again."""
 
 import builtins
 import contextlib
@@ -33,7 +33,7 @@ from xkg.sandbox.guest.supervisor import keep
 
 def main() -> None:
     """Serves jobs. The command-line arguments are the socket's descriptor, the Landlock ABI, the modules as JSON, and
-    the scratch folders, starting with the job's home. Returns only in a fork, when the fork's job is done."""
+    the scratch folders, starting with the job's home. Returns only in a fork, after the fork has finished its job."""
     number, abi, modules, *places = sys.argv[1:]
     sys.path[0] = ""
     landlock.restrict(int(abi), None)
@@ -138,7 +138,7 @@ def _read(descriptor: int) -> bytes:
 
 
 def _emptied(places: list[str]) -> bool:
-    """Empties folders, whatever their depth and permissions, and recreates the first folder. Returns whether all
+    """Empties folders of any depth, regardless of permissions, and recreates the first folder. Returns whether all
     folders are empty."""
     try:
         for place in sorted(places, key=len):

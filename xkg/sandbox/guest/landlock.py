@@ -105,7 +105,8 @@ def leave_root(uid: int, *, pass_closed_folders: bool) -> None:
 
 
 def set_limits(limits: Mapping[str, int]) -> None:
-    """Sets resource limits by name, except those that this system lacks. A lower existing hard limit is kept."""
+    """Sets resource limits by name, except those that this system lacks. If the existing hard limit is lower, it is
+    kept."""
     for name, most in limits.items():
         if (kind := getattr(resource, f"RLIMIT_{name}", None)) is not None:
             hard = resource.getrlimit(kind)[1]

@@ -1,13 +1,13 @@
 # ruff: noqa: PTH110, PTH118, PTH123
-"""Runs at the start of every Python process in a command, and records which lines run. All processes map one file of
-counters.
+"""Runs at the start of every Python process in a command, and records which lines run. All processes share one
+memory-mapped file of counters.
 
 If no lines are awaited, the program counts how often each line runs, and records the files that Python opens. The first
 counter then identifies the line that last printed text matching a pattern.
 
 If the request lists groups of awaited lines, the program records only those. Tracing stops once one line in each group
-has run, and the process then continues at full speed. The first counter is nonzero if the result is unknown. Either no
-process has started tracing yet, or a process gave up after too many interpreter steps."""
+has run, and the process then continues at full speed. The first counter is nonzero if the result is unknown, because no
+process has started tracing yet or a process gave up after too many interpreter steps."""
 
 import dis
 import json

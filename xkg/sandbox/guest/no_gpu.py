@@ -3,9 +3,10 @@ only the standard library, and supports Python 3.7 and later.
 
 Each library is patched in memory on import. Neither the library's files nor the code are changed. torch functions and
 methods that take a device receive `cpu` instead of a CUDA device. Tensor types, generators and stored tensors are also
-mapped to the CPU, and `torch.cuda` functions that need a driver do nothing. The code sees CUDA with one device.
-Installed packages see no CUDA, so they use their CPU paths. In jax, GPU platforms are aliases of the CPU. TensorFlow
-assigns operations to devices itself, so the patch only adds a GPU to TensorFlow's list of devices.
+mapped to the CPU, and `torch.cuda` functions that need a driver do nothing. To the code, CUDA appears to be available
+with one device. Installed packages see no CUDA, so they use their CPU paths. In jax, the GPU platforms become aliases
+of the CPU. TensorFlow assigns operations to devices itself, so the patch only adds a GPU to TensorFlow's list of
+devices.
 
 A copy from the GPU (`x.cpu()`) is still a copy, so it does not change when training continues."""
 
@@ -29,7 +30,7 @@ _DO_NOTHING = ("set_", "reset_", "init", "ipc_", "synchronize", "empty_", "range
 
 
 class AfterImport:
-    """Calls patch functions with a module once it is imported. Errors are caught separately for each patch, so a
+    """When a module is imported, calls its patch functions. Errors are caught separately for each patch, so a
     missing interface in one library version does not prevent the other patches."""
 
     def __init__(self, changes: dict[str, tuple[Callable[[Any], None], ...]]) -> None:
@@ -76,7 +77,7 @@ class Nothing:
 
 
 class Event(Nothing):
-    """A CUDA event that stores the time of its recording."""
+    """A CUDA event that stores the time at which it was recorded."""
 
     at = 0.0
 
@@ -92,8 +93,6 @@ class Event(Nothing):
 
 
 class Torch:
-    """Patches torch."""
-
     def __init__(self, torch: Any) -> None:
         self.torch = torch
         self.packages = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__))) + os.sep  # noqa: PTH100, PTH120

@@ -1,5 +1,6 @@
-"""Runs variants of a test and prints digests of the implementation's return values. Runs inside the sandbox in place of
-the test in `guest.run_test`, in the implementation's namespace. `xkg.sandbox.evidence.equivalence` appends the call.
+"""Runs variants of a test and prints digests of the implementation's return values. `guest.run_test` runs this module
+inside the sandbox instead of the test, in the implementation's namespace. `xkg.sandbox.evidence.equivalence` appends
+the call.
 
 Each variant runs in a copy of the namespace, statement by statement. An error ends only the statement that raised it.
 Finally, one line of JSON is printed. For each call, `calls` contains digests of the result and of the arguments after
@@ -120,7 +121,7 @@ def _xkg_observe(statements: list[str], tables: list[list[float]], following: bo
             sys.modules["torch"].manual_seed(seed)
 
     with contextlib.suppress(Exception):
-        if "jax" in sys.modules:  # otherwise, a compiled function would not run its lines again
+        if "jax" in sys.modules:  # a compiled function would run its lines only once
             sys.modules["jax"].config.update("jax_disable_jit", True)
     programs = [compile(source, "test.py", "exec", dont_inherit=True) for source in statements]
     for seed, table in enumerate(tables):

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def recorder(code: str) -> Callable[..., Any]:
-    """Returns a function that runs and records the operations in the file `code`. When the process exits, a file next
-    to `code` lists each operation whose result always equalled the same operand. An entry contains the operation's
-    number, the number of runs, and the index of the operand (0 or 1). Constant operands do not count."""
+    """Returns a function that runs and records the operations in the file `code`. When the process exits, the
+    operations whose result was always equal to the same operand are written to a file next to `code`. An entry contains
+    the operation's number, the number of runs, and the index of the operand (0 or 1). Constant operands are ignored."""
     seen: dict[int, list[Any]] = {}
     process, place = os.getpid(), f"{os.path.abspath(code)}.xkg-operations.json"  # noqa: PTH100
 

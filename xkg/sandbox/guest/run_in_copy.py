@@ -3,14 +3,14 @@
 The request is a JSON object on stdin. The command's output goes to this program's stdout. The report, a JSON object,
 goes to this program's stderr, which no other process in the sandbox can write to. `python` is the interpreter of a
 virtual environment with the package folder on its module path. If there are `traced` files or `awaited` lines, every
-Python process starts with the program `tracer` (`guest.line_trace`). All processes map one file of counters, so the
-counts from killed processes are kept too. If two processes run the same line at the same moment, only one run may be
-counted.
+Python process starts with the program `tracer` (`guest.line_trace`). All processes share one memory-mapped file of
+counters, so the counts of killed processes are kept too. If two processes run the same line at the same moment, only
+one run may be counted.
 
 The files that a command leaves behind can be measured by a second command in a separate sandbox. If `leaves` is set,
 the files that the command created or overwrote follow its output as a tar archive. The report states the archive's
-first byte as `left_at`. The second command's request passes that file and byte as `left`, and lists files that must be
-absent from the tree as `without`."""
+first byte as `left_at`. The request for the second command contains that file and byte as `left`, and the files that
+must be absent from the tree as `without`."""
 
 import base64
 import contextlib
@@ -69,7 +69,7 @@ def main() -> None:
         first, size = offsets(watched, tree)
         counts, opened = home / ".python" / "counts", home / ".python" / "opened"
         if watched:
-            # If lines are awaited, the first counter is nonzero, because no process has started watching yet.
+            # If lines are awaited, the first counter starts as nonzero, because no process is watching yet.
             counts.write_bytes((b"\1" if awaited else b"\0") + bytes(8 * size - 1))
             opened.write_bytes(b"")
             trace = {"counts": str(counts), "opened": str(opened), "printed": request["printed"]}
@@ -113,7 +113,7 @@ def environment(folder: Path, request: dict[str, Any]) -> Path:
 
 
 def offsets(traced: dict[str, int], tree: Path) -> tuple[dict[str, int], int]:
-    """Returns the counter index for each file's line 0, and the number of counters."""
+    """Returns the index of the counter for line 0 of each file, and the number of counters."""
     first, size = {}, 1
     for name, lines in traced.items():
         first[os.path.relpath(os.path.realpath(tree / name), tree)] = size
@@ -172,7 +172,7 @@ def relay(reading: int, process: subprocess.Popen[bytes], seconds: float) -> Non
 
 
 def executed(counts: Path, first: dict[str, int], traced: dict[str, int]) -> dict[str, dict[str, int]]:
-    """Returns how often each executed line ran, by file and line."""
+    """Returns the number of times each executed line ran, by file and line."""
     lines: dict[str, dict[str, int]] = {}
     with counts.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         numbers = memoryview(mapped).cast("Q")

@@ -3,15 +3,15 @@
 `implementation.py` and `test.py` are next to this file. The code is loaded from `loaded.py`, which contains the
 implementation or one of its mutants. The loaded code gets the implementation's module name, path and line numbers, so a
 test that inspects the code always sees the unchanged implementation. The test runs as `__main__`. Some tests are
-written as the end of the implementation's file, under `if __name__ == "__main__"`, and use the implementation's
+written as the last part of the implementation's file, under `if __name__ == "__main__"`, and use the implementation's
 namespace. Other tests are scripts that import the code under test. Such a script gets a separate namespace that starts
 with the same names, so its `import numpy as np` does not rebind the implementation's `np`.
 
 Two tokens, chosen for this run by the parent, are printed when the import finishes and when the test succeeds. The
 second token is followed by the executed lines if `traced` is not empty. The tokens are read and their files removed
-before any other code runs. From then on, the tokens and every function called later exist only on the stack of a single
-expression. No variable, closure or module refers to the tokens, and replacing builtins has no effect on this
-expression.
+before any other code runs. After that, the tokens and all functions that are still to be called exist only on the stack
+of a single expression. No variable, closure or module refers to the tokens, and replacing builtins has no effect on
+this expression.
 
 If `stack_after` contains a number of seconds, the stack is printed after that time. The parent ends the run shortly
 afterwards."""
@@ -84,7 +84,7 @@ def main() -> None:
 
 def print_stack_after(seconds: float) -> None:
     """Prints the stack after some seconds, but not in forks. A fork does not inherit the thread that prints the stack,
-    and would wait for it forever on exit."""
+    but would wait for this thread forever when it exits."""
     own, end = os.getpid(), time.monotonic() + seconds
 
     def start() -> None:
@@ -96,7 +96,6 @@ def print_stack_after(seconds: float) -> None:
 
 
 def read_and_remove(name: str) -> str:
-    """Reads and removes a file, and returns its text."""
     path = Path(name)
     text = path.read_bytes().decode("utf-8", "surrogatepass")
     path.unlink()

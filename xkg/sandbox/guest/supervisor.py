@@ -18,8 +18,8 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 def keep(become: Callable[[], None], leash: int, *, alone: bool) -> int | None:
     """Forks a child that calls `become`, and waits until the child ends or the other end of `leash` is closed. Returns
-    the child's wait status once all its descendants are dead. In the child, returns None after `become`. `alone` means
-    that this process can signal only the job, because of its Landlock domain or a separate uid."""
+    the child's wait status once all its descendants are dead. In the child, returns None after calling `become`.
+    `alone` means that this process can signal only the job, because of its Landlock domain or a separate uid."""
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     alone = alone and not _can_signal(os.getppid())  # otherwise `kill(-1)` would kill unrelated processes

@@ -8,7 +8,8 @@ Every call starts from the same state.
 The process reads one JSON object from `xkg.sandbox.isolation.confined_worker` on standard input. When ready, the
 process writes one line of JSON to the socket `control`. Each incoming message then contains a call's memory limit in
 megabytes and two descriptors, the call's socket and its leash. Closing the leash's other end ends the call, whose wait
-status is written to the leash. A frame on a call's socket consists of a letter, a length and that many bytes."""
+status is written to the leash. A frame on a call's socket consists of a letter, the length of the data, and the
+data."""
 
 import contextlib
 import gc
@@ -58,8 +59,8 @@ class Call:
             yield receive(self._channel)
 
     def mark(self, name: str) -> None:
-        """Announces the next item, which gets `step_seconds` of processor time. The item '' (the whole call) gets all
-        the remaining time."""
+        """Announces the next item, which gets `step_seconds` of processor time. The item '' stands for the whole call
+        and gets all the remaining time."""
         self.send(MARK, name.encode("utf-8", "surrogatepass"))
         used = resource.getrusage(resource.RUSAGE_SELF)
         step = self._step if name else self._seconds

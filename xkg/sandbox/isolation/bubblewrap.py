@@ -3,8 +3,8 @@ non-root uid.
 
 `bubblewrap_mounts` defines the files that a job sees, `seccomp` the denied system calls, and `watchdog` the limits on
 memory, time and output. If root starts bubblewrap, the sandbox is created as root and then drops to an unused high uid.
-For any other user, the sandbox is a user namespace. In both cases, `bwrap --die-with-parent` exits with its parent, and
-so do all processes in the sandbox, including daemons."""
+For any other user, the sandbox is a user namespace. `bwrap --die-with-parent` exits when its parent exits, together
+with all processes in the sandbox, including daemons."""
 
 import contextlib
 import json

@@ -27,12 +27,12 @@ NOBODY = 65534
 _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
 Keeper = Literal["packages", "folders"]
-"""The owner of persistent files: the installer, or a program, such as git, in a folder lent to it. Each owner
+"""The owner of persistent files: the package installer, or a program (such as git) that was given a folder. Each owner
 has a separate uid, because the kernel counts processes by uid and an installation starts hundreds of threads."""
 CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 0, 2, 6, 7, 21
 
 # A fixed hash seed and one thread per library make runs repeatable.
-# A single thread also avoids slowing down other runs.
+# Using a single thread also keeps a run from slowing down other runs.
 QUIET = {
     "PATH": "/usr/bin:/bin",
     "HOME": HOME,
@@ -94,9 +94,9 @@ class Confined:
 def python_files(
     packages: str | None, interpreter: Interpreter, first: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Returns the files for a virtual environment based on `interpreter`, to which `bin/python` must link. The folder
-    `packages` follows the standard library on the module path. `first` contains xkg modules (name and text) to import
-    before any other code runs.
+    """Returns the files for a virtual environment based on `interpreter`, to which `bin/python` must link. On the
+    module path, the folder `packages` comes after the standard library. `first` contains xkg modules (name and text) to
+    import before any other code runs.
 
     Packages installed next to the interpreter cannot be imported, and no package runs code before a job imports it. The
     environment's own `sitecustomize` takes precedence over packages' `sitecustomize`, and `.pth` files take effect only
@@ -198,7 +198,7 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
     plan.add("--hostname", "sandbox", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL")
     if uid is None:
         plan.add("--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY))
-    else:  # these capabilities are only needed to drop root, and the kernel then removes them
+    else:  # these capabilities are only needed for dropping root, after which the kernel removes them
         plan.add("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
         plan.add(*(("--cap-add", "CAP_DAC_READ_SEARCH") if confined.reads_all else ()))
     for name, value in {**QUIET, **confined.variables}.items():

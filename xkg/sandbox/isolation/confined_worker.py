@@ -36,7 +36,7 @@ from xkg.sandbox.isolation.bubblewrap_mounts import CAP_SETGID, CAP_SETUID, hold
 _PROGRAM = Path(landlock.__file__).with_name("worker.py")
 _STARTING_SECONDS = 60.0
 _ENDING_SECONDS = 5.0
-# The limit is on processor time. On a busy machine, wall time may be this many times longer.
+# A step may take longer on a busy machine, so its limit on wall time is this multiple of its limit on processor time.
 _WALL = 6
 _CLOSED = "the parser was closed; open the graph again"
 _LONGEST_MARK = 10_000
@@ -55,8 +55,8 @@ Reason = Literal["too-slow", "out-of-memory", "crashed"]
 
 
 class WorkerDiedError(Exception):
-    """Raised if a call ends without an answer, or with an answer that no honest worker would return. `at` is the item
-    being processed, or '' for the whole call."""
+    """Raised if a call ends without an answer, or with an answer that an intact worker would never send. `at` is the
+    item being processed, or '' for the whole call."""
 
     def __init__(self, reason: Reason, at: str, detail: str = "") -> None:
         super().__init__(f"{reason} at {at!a}" + (f": {detail}" if detail else ""))
@@ -65,8 +65,9 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limits on processor time (per step and in total, in seconds), and on memory, input and answer size (in MB). A
-    step's wall time may be six times its processor time. `seconds` also limits the call's wall time."""
+    """Limits on processor time (per step and in total, in seconds), and on memory, input and answer size (in MB). The
+    limit on a step's wall time is six times the limit on its processor time. `seconds` also limits the call's wall
+    time."""
 
     step_seconds: float = 10
     seconds: float = 300
@@ -105,8 +106,8 @@ class ConfinedWorker:
         read: Callable[[Sequence[str]], Iterator[bytes | None]] = lambda names: iter([None] * len(names)),
         part: Callable[[bytes], None] = lambda _: None,
     ) -> bytes:
-        """Returns the answer of `task` for `payload`, a JSON value. The task requests bytes by name from `read`, which
-        yields bytes or None for each name. If the answer arrives in parts, `part` receives each part.
+        """Runs `task` on `payload` (a JSON value) and returns its answer. The task requests bytes by name from `read`,
+        which yields bytes or None for each name. If the answer arrives in parts, `part` receives each part.
 
         Raises `WorkerDiedError` (also if `part` raises `ValueError`), and `InputError` if no slot becomes free within
         the time limit. Also raises any `InputError` or `UnsafeInputError` from the task, and any error from `read`."""
@@ -122,7 +123,7 @@ class ConfinedWorker:
                     except WorkerDiedError:
                         if self._closed:
                             raise InputError(_CLOSED) from None
-                        if last or conversation.begun:  # otherwise, the template was killed before it forked
+                        if last or conversation.begun:  # retry if the template was killed before it forked
                             raise
             raise AssertionError
         finally:
@@ -143,7 +144,7 @@ class ConfinedWorker:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        if self._owner != os.getpid():  # in a fork of the creating process, the template belongs to the parent
+        if self._owner != os.getpid():  # after a fork, the template still belongs to the parent process
             self._template = None
             self._begin_in_this_process()
         with self._lock:
@@ -354,7 +355,7 @@ class _Conversation:
         try:
             self._channel.settimeout(self._seconds_left())
             self._channel.sendall(HEADER.pack(kind, len(data)))
-            if data:  # without data, the other end may already have answered and closed
+            if data:  # if there is no data, the other end may already have answered and closed
                 self._channel.sendall(data)
         except TimeoutError as error:
             raise WorkerDiedError("too-slow", self._at) from error

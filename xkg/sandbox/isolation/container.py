@@ -36,7 +36,7 @@ ENGINES = ("podman", "docker")
 
 _SHARED_MEMORY_MB = 64
 _OWN_MB = 64
-"""Memory for the first process and the job's interpreter files."""
+"""Memory in MB for the first process and the files of the job's interpreter."""
 _OWN_PROCESSES = 1
 _FILES, _PROCESSES = 1024, 4096
 _STARTING_SECONDS = 60.0
@@ -128,7 +128,8 @@ def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str,
     options += ["--user", "0:0", "--cap-add", "SETUID", "--cap-add", "SETGID"]
     options += ["--workdir", "/", "--entrypoint", "", "--log-driver", "none"]
     options += ["--memory", memory, "--memory-swap", memory, "--shm-size", f"{_SHARED_MEMORY_MB}m"]
-    # This limit is set explicitly, because the engine's default may exceed its own limit.
+    # These limits are set explicitly, because the engine's defaults may exceed the limits that apply to the engine
+    # itself.
     options += ["--ulimit", f"nofile={_FILES}:{_FILES}", "--ulimit", f"nproc={_PROCESSES}:{_PROCESSES}"]
     options += ["--pids-limit", str(limits.processes + _OWN_PROCESSES)]
     options += ["--tmpfs", f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb}m"]
@@ -246,8 +247,8 @@ def _refusal(output: str, image: str) -> str:
 
 
 def owner_in_container(keeper: int | None) -> int:
-    """Returns the uid that may write to this user's folders in a container. Root's folders are transferred to `keeper`.
-    If an ordinary user starts podman, it maps that user to root."""
+    """Returns the uid that may write to this user's folders in a container. If xkg runs as root, its folders are
+    transferred to `keeper`. If an ordinary user starts podman, it maps that user to root."""
     if is_root():
         return NOBODY if keeper is None else keeper
     return 0 if Path(engine()).name == "podman" or not hasattr(os, "getuid") else os.getuid()

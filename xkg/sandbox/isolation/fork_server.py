@@ -1,4 +1,4 @@
-"""Runs each job with modules already imported, by forking a sandboxed process (one per environment).
+"""Runs each job by forking a sandboxed process that has already imported modules (one process per environment).
 
 Importing torch takes seconds, but forking a process that has already imported torch takes milliseconds. The process
 runs in a runner's sandbox. Jobs run one at a time. Each job is a fork of the process (`xkg.sandbox.guest.fork_server`)
@@ -55,9 +55,9 @@ class Openable(Runner, Protocol):
     """A runner that can keep its sandbox open."""
 
     def open(self, job: Job, passed: int) -> Opened:
-        """Starts a lasting job. Its arguments are followed by the scratch folders, starting with the home folder. The
-        descriptor `passed` stays open under the same number. No process inside can change another process's limits or
-        priority. Raises the same errors as `run`."""
+        """Starts a lasting job. The scratch folders, starting with the home folder, are appended to its arguments. The
+        descriptor `passed` stays open under the same number. No process in the sandbox can change another process's
+        limits or priority. Raises the same errors as `run`."""
 
 
 class WarmRunner:
@@ -80,7 +80,7 @@ class WarmRunner:
         self._idle: list[tuple[_Kind, _Process]] = []
         self._cold: set[_Kind] = set()
         self._closed = False
-        # bubblewrap exits with the thread that started it, so a long-lived thread starts it.
+        # bubblewrap exits when the thread that started it exits, so a long-lived thread has to start it.
         self._starter = ThreadPoolExecutor(1, "warm")
 
     def __enter__(self) -> "WarmRunner":
@@ -90,7 +90,7 @@ class WarmRunner:
         self.close()
 
     def close(self) -> None:
-        """Ends idle processes. A running job continues, and its process exits afterwards."""
+        """Ends idle processes. Running jobs continue, and their processes exit afterwards."""
         with self._lock:
             idle, self._idle, self._closed = self._idle, [], True
         self._starter.shutdown()
@@ -178,7 +178,8 @@ class _Process:
         self.clean = True
 
     def warm_up(self, limits: Limits) -> bool:
-        """Waits for the imports, within a job's limits. Returns whether jobs can be forked from the process."""
+        """Waits until the imports are done, applying a job's limits. Returns whether jobs can be forked from the
+        process."""
         process = self._opened.process
         assert process.stdout is not None
         watched = follow(process.pid, self._control.fileno(), process.stdout.fileno(), limits, self._opened.scratch)

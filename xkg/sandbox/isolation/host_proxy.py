@@ -33,7 +33,7 @@ _SILENT = 120.0
 """Connections are closed after this many seconds without data from either end."""
 _TRIED_SECONDS = 3.0
 _PUBLIC = "https://pypi.org/simple"
-# The public index's file host, which most mirrors also link to.
+# The file host of the public index. Most mirrors also link to files on this host.
 _PUBLIC_FILES = ("files.pythonhosted.org", 443)
 
 
@@ -49,8 +49,8 @@ _NAMED = re.compile(r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A
 
 
 def named_hosts(names: Iterable[str]) -> frozenset[Host]:
-    """Parses the hosts listed by a caller: `host` for ports 443 and 80, or `host:port`. Raises `InputError` for
-    anything else, such as a URL with a path, or a pattern."""
+    """Parses the hosts listed by a caller: `host` for ports 443 and 80, or `host:port`. Raises `InputError` for any
+    other text, such as a pattern or a URL with a path."""
     hosts: set[Host] = set()
     for name in names:
         found = _NAMED.fullmatch(name.strip())
@@ -79,7 +79,7 @@ class Index:
 
     @property
     def public(self) -> bool:
-        """Returns whether the index is just PyPI."""
+        """Returns whether the index is PyPI itself."""
         return self.variables == {"UV_DEFAULT_INDEX": _PUBLIC}
 
     def with_index(self, url: str) -> "Index":
@@ -300,7 +300,7 @@ class _Handler(socketserver.BaseRequestHandler):
             sink.shutdown(how)
 
     def _received(self, source: socket.socket) -> bytes:
-        """Receives the next bytes. Keeps waiting for a silent source as long as the other end is sending, for example
+        """Receives the next bytes. Keeps waiting for a silent source while the other end is still sending, for example
         during a long download."""
         while True:
             try:

@@ -122,7 +122,6 @@ def download(version: str) -> Path | None:
 
 @functools.cache
 def uv_program() -> Path:
-    """Returns the path of the uv executable."""
     import uv
 
     return Path(uv.find_uv_bin()).resolve()

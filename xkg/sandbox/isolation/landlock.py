@@ -45,7 +45,7 @@ from xkg.sandbox.runner import Job, Limits, Outcome
 _LAUNCH = Path(landlock.__file__).with_name("launch.py")
 _TRUNCATE_FROM = 3
 _ACCESS_MODE = 3
-"""The value of O_ACCMODE. Python defines it only since 3.12, and not on every platform."""
+"""The value of O_ACCMODE. Python has this constant only since version 3.12, and not on every platform."""
 
 _SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/bin", "/lib", "/lib32", "/lib64")
 _OPEN = (
@@ -56,7 +56,7 @@ _OPEN = (
     ("/proc/sys/vm/overcommit_memory", READ_FILE),
 )
 
-# Pairs of connected stream sockets stay allowed, because they cannot send to an address, unlike datagram sockets.
+# Pairs of connected stream sockets stay allowed, because, unlike datagram sockets, they cannot send to an address.
 _SOCKETS = (
     Denied("socket"),
     Denied("connect"),
@@ -64,7 +64,7 @@ _SOCKETS = (
     *(Denied("socketpair", 1, value=kind, mask=0xF) for kind in (2, 3)),
 )
 # These rules are for programs that use a proxy on a loopback port.
-# TCP sockets may connect, but only to that port, which Landlock enforces.
+# TCP sockets may connect only to that port, because Landlock refuses all other connections.
 _SOCKETS_BUT_TCP = (
     *(Denied("socket", 1, value=kind, mask=0xF) for kind in (2, 3, 5)),
     Denied("bind"),
@@ -154,7 +154,7 @@ class _Started:
     leash: int | None
 
     def release(self) -> None:
-        """Makes the supervisor end the whole job, and exit."""
+        """Makes the supervisor end the whole job and then exit."""
         if self.leash is not None:
             os.close(self.leash)
             self.leash = None

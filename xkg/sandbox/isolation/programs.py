@@ -1,7 +1,7 @@
 """Runs local programs that read untrusted data, such as git, with the same confinement as untrusted code.
 
-A program can access only its own files and the system's files, its own environment variables, and the allowed hosts,
-through a proxy. A program's input and output are files, so the kernel limits their size and no pipe can block. If
+A program can access only its own files, the system's files and its own environment variables. A proxy gives it access
+to the allowed hosts. A program's input and output are files, so the kernel limits their size and no pipe can block. If
 neither bubblewrap nor Landlock is available, only time, file size and hosts are limited."""
 
 import contextlib
@@ -62,8 +62,8 @@ class Program:
     device nodes in `devices`. `hosts` lists the hosts that the command can reach through an HTTP proxy (with `public`
     as in `registry_socket`), and `max_bytes` limits the traffic. `ends` is the number of bytes to return from the start
     and from the end of the output, or None for all of it. The file `output` receives the whole output. `other` is an
-    additional interpreter that the command may start. An untrusted command has only the access that file modes
-    grant."""
+    additional interpreter that the command may start. If `trusted` is false, the command can access only what
+    file modes allow."""
 
     command: tuple[str, ...]
     folder: Path

@@ -77,7 +77,7 @@ def disk_usage(folder: Path, processes: Iterable[int], limit: int) -> int:
 
 
 def remove(folder: Path) -> None:
-    """Removes a folder, whatever its depth and the permissions inside."""
+    """Removes a folder of any depth, regardless of the permissions of its contents."""
     try:
         shutil.rmtree(folder)
     except (OSError, RecursionError):

@@ -92,7 +92,7 @@ _FORBIDDEN = (
     "_sysctl",
 )
 
-# Callers fall back to other calls if these are reported as "not implemented".
+# If these calls are reported as "not implemented", programs use other calls instead.
 # For example, glibc falls back from clone3 to clone, whose flags a filter can check.
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_create", "memfd_secret")
 
@@ -211,7 +211,8 @@ _COMPUTING = (
 
 @functools.cache
 def computing_only() -> bytes:
-    """Returns the filter for a process that only computes and uses its open descriptors. All other calls are refused.
+    """Returns the filter for a process that may only compute and use descriptors that are already open. All other
+    system calls are refused.
 
     Raises `SandboxUnavailableError` if libseccomp is missing."""
     pyseccomp = _library()

@@ -1,8 +1,8 @@
 """Runs a job as a plain child process with the permissions of the user who runs xkg (`unsafe-subprocess`).
 
 The runner limits time, output and memory, and provides a clean environment and a scratch folder. These measures protect
-only against accidents. The job can read and write everything that its user can, access the network, and leave a daemon
-running."""
+only against accidents, not against malicious code. The job can read and write everything that its user can, access the
+network, and leave a daemon running."""
 
 import os
 import subprocess

@@ -25,7 +25,8 @@ from xkg.sandbox.runner import Limits, Outcome
 
 _INTERVAL = 0.02
 _FIRST_INTERVAL = 0.005
-# Output longer than this multiple of the kept size is considered endless. Even a verbose training loop prints less.
+# If a job prints more than this multiple of the kept size, its output is considered endless. Even a verbose training
+# loop prints less than that.
 ENDLESS = 64
 _COMMAND_LENGTH = 2000
 
@@ -69,8 +70,8 @@ def watch(
     process: subprocess.Popen[bytes], limits: Limits, kill: Callable[[], None], scratch: Path | None = None
 ) -> Watched:
     """Waits for `process` to exit, or stops it with `kill`, which must end the whole job. The process's stderr, or else
-    its stdout, must be a pipe that only the caller reads. A job with more than twice its allowed number of processes
-    ends as `killed`. The size of the folder `scratch` counts towards `limits.disk_mb`."""
+    its stdout, must be a pipe that only the caller reads. A job that has more than twice its allowed number of
+    processes ends as `killed`. The size of the folder `scratch` counts towards `limits.disk_mb`."""
     pipe = process.stderr or process.stdout
     assert pipe is not None
     pidfd = os.pidfd_open(process.pid)
@@ -157,7 +158,8 @@ def memory_of(processes: list[int], limit: int) -> int:
     sizes = {process: _status_bytes(process) for process in processes}
     if sum(sizes.values()) <= limit:
         return sum(sizes.values())
-    # Memory is measured twice, because a process's share of a shared page grows when another process ends.
+    # Memory is measured twice and the lower value is used, because a process's share of a shared page grows when
+    # another process ends.
     return min(sum(min(size, _proportional_bytes(process, size)) for process, size in sizes.items()) for _ in range(2))
 
 

@@ -5,10 +5,10 @@ import re
 from collections.abc import Mapping
 
 # Each row is (package, version, other package, other version).
-# Versions of the package before `version` do not work with `other version` or later of the other package.
+# Versions of `package` before `version` do not work with versions of `other package` from `other version` on.
 # NumPy 2: see https://github.com/numpy/numpy/issues/26191 and each package's release notes.
 # Modules compiled against NumPy 1 fail with "numpy.dtype size changed" or "_ARRAY_API not found".
-# In that case, torch cannot create arrays either.
+# With such a mismatch, torch cannot create arrays either.
 # Protobuf 4: see https://protobuf.dev/news/2022-05-06 ("Descriptors cannot be created directly").
 _CLASHES = (
     ("bottleneck", "1.4", "numpy", "2"),

@@ -24,8 +24,8 @@ other frameworks."""
 
 
 class Quota(NamedTuple):
-    """Disk space limits in megabytes: `one` for a single environment (set by `source`), and `total` for all
-    environments together."""
+    """Disk space limits in megabytes: `one` for a single environment, and `total` for all environments together.
+    `source` names the origin of the limit `one`."""
 
     one: int
     total: int
@@ -70,8 +70,8 @@ def planning(folder: Path) -> Iterator[None]:
 
 
 def prune(folder: Path, keep_mb: int) -> list[str]:
-    """Frees disk space until the remaining files take up at most `keep_mb` MB. Removes uv's cache first. Next to go are
-    built and unpacked wheels that no environment uses, then the least recently requested environments with their
+    """Frees disk space until the remaining files take up at most `keep_mb` MB. Removes uv's cache first. Then removes
+    built and unpacked wheels that no environment uses, and finally the least recently requested environments with their
     wheels. Keeps environments that are in use or were requested in the last ten minutes. Also keeps the cache and built
     wheels while any process is planning. The caller must ensure that no installation is running. Returns the hashes of
     removed environments."""

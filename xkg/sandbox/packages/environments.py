@@ -5,8 +5,8 @@ the sandbox.
 to the package index. Only wheels are installed, and none of their code is run. A wheel's size and top-level names are
 read from the wheel's file list before the download. Packages without a wheel are built in a separate sandbox, without
 network access or access to xkg's folders (`source_builds`). `host_proxy` limits downloads, and the kernel limits the
-size of a single file. A wheel that declares false sizes can still fill the disk with as much as uv can unpack in ten
-minutes. Without a sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
+size of a single file. If a wheel declares false sizes, the only limit is how much uv can unpack in ten minutes. Without
+a sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
 
     folder/<hash>/site           the packages of one resolved set, shared by all code that needs them
     folder/requests/<key>.json   the resolved set for a request
@@ -55,8 +55,8 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
 _INSTALLING = ".lock"
 _MOST_ROUNDS = 8
-"""Maximum number of source build rounds. TensorFlow 1.15 needs five rounds, because uv reports packages without a
-wheel one at a time."""
+"""Maximum number of rounds of building from source. TensorFlow 1.15 needs five rounds, because uv reports packages
+without a wheel one at a time."""
 _MOST_VERSIONS = 2
 """Maximum number of versions to build per package. If no compatible version has a wheel, uv reports one version after
 another."""
@@ -97,13 +97,13 @@ class UvEnvironments:
     interpreter are built from source.
 
     Unpinned packages get versions from the half-year in which the code was written. If wheels for the Python version
-    appeared only later, versions from that time are used. For example, code from 2023 gets NumPy from 2023. If the
-    newest versions satisfy more imports, xkg instead uses versions from the first day on which all of them are
+    only appeared later, versions from that later time are used. For example, code from 2023 gets NumPy from 2023. If
+    the newest versions satisfy more imports, xkg instead uses versions from the first day on which all of them are
     available.
 
     `make` accepts top-level import names that the repository does not provide itself. `Environment.missing` lists
     unavailable imports with reasons. All other imports are installed. Declared packages are also installed if they are
-    compatible, and otherwise listed in a note. Raises `PackagesError` only if the folder cannot be written. Several
+    compatible. If not, a note lists them. Raises `PackagesError` only if the folder cannot be written. Several
     processes can choose versions at the same time, but installations run one after another."""
 
     def __init__(
@@ -249,7 +249,7 @@ class UvEnvironments:
         return environment.model_copy(update={"site": self._folder / environment.hash / "site"})
 
     def _is_there(self, digest: str) -> bool:
-        """Returns whether a set is installed. If it is, marks the set as just requested."""
+        """Returns whether a set is installed. Also updates the time at which an installed set was last requested."""
         home = self._folder / digest
         if not (home / "site").is_dir():
             return False
@@ -275,7 +275,7 @@ class UvEnvironments:
             present = {wheel.name for wheel in plan.wheels}
             versions = Counter(pin.partition("==")[0] for pin in tried)
             sources: dict[str, Source] = {}
-            # Versions that the repository asks for come last, so that they replace others.
+            # Versions that the repository asks for are processed last, so that they replace other versions.
             for offer in sorted(plan.offers, key=lambda offer: offer.line in hints.values()):
                 source = offer.source
                 if source is None or offer.is_outdated or (offer.pythons and source.name in present):
@@ -468,10 +468,10 @@ def _version_notes(
 
 
 def newest_of(written: str | None, interpreter: Interpreter | None = None) -> str | None:
-    """Returns the last day whose packages suit code written on the day `written`. This day is the end of the code's
-    half-year, so that repositories from the same period share their large packages. For code older than the
-    interpreter's Python version, the day is half a year after that version's release. By then, most packages had wheels
-    for the version. Returns None if `written` is unknown."""
+    """Returns the day up to which package versions suit code that was written on the day `written`. This is the end of
+    the half-year in which the code was written, so that repositories from the same half-year share their large
+    packages. For code older than the interpreter's Python version, the day is half a year after that version's release.
+    By that day, most packages had wheels for that Python version. Returns None if `written` is unknown."""
     interpreter = interpreter or own()
     try:
         day = date.fromisoformat(written or "")

@@ -4,8 +4,8 @@ inside the sandbox, uses only the standard library, and runs no package code.
 python -c 'from xkg.sandbox.packages.installer import main; main()' request.json
 
 `request["mode"]` is `plan`, `install` or `fetch`. `plan` turns imports and declared packages into locked wheels and a
-list of missing imports. `install` installs locked wheels in a folder, through a store in which each wheel is unpacked
-and compiled once. `fetch` downloads a source distribution and reads its build requirements. The answer is written as
+list of missing imports. `install` unpacks and compiles each locked wheel once in a store, and installs it from the
+store in a folder. `fetch` downloads a source distribution and reads its build requirements. The answer is written as
 JSON to `request["answer"]`, with the fields of `plan.Plan`, `plan.Done` or `plan.Fetched`."""
 
 import contextlib
@@ -62,9 +62,9 @@ def _megabytes(size: int) -> str:
 
 
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
-    """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions
-    available to `dated`. If `uv` provides more imports, uses versions from the first day on which all of them are
-    available. Raises `Unreachable` if the registry cannot be reached."""
+    """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions that
+    were available on the day of `dated`. If `uv` provides more imports, uses versions from the first day on which all
+    of them are available. Raises `Unreachable` if the registry cannot be reached."""
     wanted = [Wanted(module, name, "", guessed, tuple(used)) for module, name, guessed, used in request["wanted"]]
     wanted = with_known_distributions(wanted, request["hints"], uv)
     asked_of = [each for each in (dated, uv) if each]
@@ -99,7 +99,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         return sum(inspected[wheel].size for wheel in closure(some))
 
     def too_large(some: list[Wanted], beside: Sequence[Wanted] = ()) -> dict[str, str]:
-        """Removes the largest packages from `some` until the rest fits. Returns the reasons."""
+        """Removes the largest packages from `some` until the rest fits the size limit. Returns the reasons."""
         reasons = {}
         while some and (together := size([*beside, *some])) > request["max_mb"] << 20:
             sizes = {want: size([want]) for want in some}
@@ -134,7 +134,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     present = {wheel.name for wheel in closure(wanted)}
     asked = [Wanted(name, name, request["hints"][name]) for name in request["declared"] if name not in present]
     declared, left_out = _together(asked, uv, [*wanted, *indirect.values()])
-    # Declared tools may be newer than the code.
+    # Declared tools may have been published after the code was written.
     if younger := [want for want in asked if uv.newest and not left_out.get(want.module, "no ").startswith("no ")]:
         uv = uv.of_any_day([want.distribution for want in younger])
         more, lost = _together(younger, uv, [*wanted, *indirect.values(), *declared])
@@ -168,7 +168,7 @@ def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: U
 
 
 def offers(request: dict[str, Any], asked: Sequence[Uv]) -> list[dict[str, Any]]:
-    """Returns alternatives for requirements without a wheel, in the versions that the repository asks for."""
+    """For requirements without a wheel, returns alternatives in the versions that the repository asks for."""
     lacking: dict[str, Uv] = {}
     for uv in asked:
         for line in uv.without_wheel:
@@ -217,8 +217,8 @@ def known_names(uv: Uv) -> dict[str, list[str]]:
 def unprovided_imports(
     wanted: Sequence[Wanted], wheels: Sequence[Wheel], inspected: Mapping[Wheel, Contents]
 ) -> dict[Wanted, str]:
-    """Returns the imports in `wanted` that the wheels do not provide, with the reasons. For example, a wheel may be an
-    unrelated project with the same name."""
+    """Returns the imports in `wanted` that the wheels do not provide, with the reasons. For example, a wheel may belong
+    to an unrelated project with the same name."""
     modules = {wheel: inspected[wheel].modules for wheel in wheels}
     provided = frozenset().union(*(found or () for found in modules.values()))
     own = {wheel.name: wheel for wheel in wheels if inspected[wheel].download < _SMALL}
@@ -250,9 +250,9 @@ def requirements(wanted: Iterable[Wanted]) -> list[str]:
 
 
 def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
-    """Returns a large subset of `wanted` that resolves together, and the reasons for dropping the other imports.
+    """Returns a large subset of `wanted` that uv can resolve together, and the reasons for dropping the other imports.
     Prefers the versions required by the repository, then the next later versions that resolve, then any version. For an
-    old Python, the next later versions are closer to the required versions than the newest ones are. If some packages
+    old Python, the next later versions are closer to the required versions than the newest versions. If some packages
     would be lost, drops all version requirements. Raises `Unreachable` if the registry cannot be reached."""
     together, lost = _together(wanted, uv)
     possible = [want._replace(hint="") for want in wanted if want.module not in lost or not _why_not([want], uv)]
@@ -263,9 +263,9 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
 
 
 def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -> tuple[list[Wanted], dict[str, str]]:
-    """Returns a large subset of `wanted` that resolves together with `beside`, and the reasons for dropping the other
-    imports. A list that does not resolve is halved. A few bad requirements among many therefore need only a few runs of
-    uv."""
+    """Returns a large subset of `wanted` that uv can resolve together with `beside`, and the reasons for dropping the
+    other imports. A list that cannot be resolved is split into halves, which are tried separately. This way, finding a
+    few bad requirements among many takes only a few runs of uv."""
     if not _why_not([*beside, *wanted], uv):
         return list(wanted), {}
     if len(wanted) == 1:
@@ -292,7 +292,7 @@ def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
 
 
 def _later(want: Wanted, uv: Uv) -> list[Wanted]:
-    """Returns `want` at the next version that has a wheel after the required one, if any."""
+    """Returns `want` with the first version after the required one that has a wheel, if there is one."""
     name, _, version = want.hint.partition("==")
     if not (pin := re.fullmatch(r"(\d[\w.]{0,60}?)(\.\*)?", version)):
         return []
@@ -304,7 +304,7 @@ def _later(want: Wanted, uv: Uv) -> list[Wanted]:
 
 
 def _why_not(wanted: Sequence[Wanted], uv: Uv) -> str:
-    """Returns the reason why these requirements do not resolve together, or ''. Raises `Unreachable` if the registry
+    """Returns the reason why uv cannot resolve these requirements together, or ''. Raises `Unreachable` if the registry
     cannot be reached."""
     try:
         if wanted:

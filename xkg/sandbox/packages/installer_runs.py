@@ -32,11 +32,11 @@ _PROCESSES = 2048
 """uv starts hundreds of threads, and the kernel counts the threads of all runs together because they share the uid that
 owns the store."""
 _MOST_ANSWERED = 16 << 20
-# uv retries once, and waits this many seconds for data.
+# Makes uv retry once, and wait at most 30 seconds for data.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
 # These modules run in the sandbox.
-# They form a package without `__init__`, so nothing else is imported from xkg.
+# These modules form a package without `__init__`, so nothing else is imported from xkg.
 _SENT = (
     "guest/forward",
     *(f"packages/{name}" for name in "clashes installer source_files toml_text uv_pip wheels".split()),
@@ -71,9 +71,9 @@ class InstallerRuns:
     def run(
         self, query: dict[str, Any], limits: Quota, interpreter: Interpreter, installing: Installing | None = None
     ) -> Iterator[tuple[Any, str, Path]]:
-        """Yields the installer's answer (or None), the reason for a missing answer, and the run's folder. The folder's
-        `site` contains the installed packages. The folder is removed at the end of the `with` block. The wheels are for
-        `interpreter`. Runs may overlap."""
+        """Yields the installer's answer (None on failure), the reason for the failure, and the run's folder. The
+        folder's `site` contains the installed packages. The folder is removed at the end of the `with` block. The
+        wheels are for `interpreter`. Runs may overlap."""
         on_mac = isinstance(self.sandbox, ContainerRunner) and not sys.platform.startswith("linux")
         if on_mac or (self._contained and self.sandbox is None):
             yield None, "packages can be installed only under bubblewrap or in Linux containers", self.making
@@ -99,7 +99,7 @@ class InstallerRuns:
             )
             if not (_is_folder(work) and (_is_folder(work / "site") or not os.path.lexists(work / "site"))):
                 shutil.rmtree(making, ignore_errors=True)
-                yield None, "the installation left something other than its folder", work
+                yield None, "the installer replaced its folder with something else", work
                 return
             answer = None
             with contextlib.suppress(OSError, ValueError):
@@ -126,7 +126,7 @@ class InstallerRuns:
         if self.built.is_dir():
             mounts.append(Mount(self.built, BUILT))
         received = self._progress(installing) if installing else None
-        seconds = _SECONDS + (installing.total_mb if installing else 0)  # one second per megabyte for slow networks
+        seconds = _SECONDS + (installing.total_mb if installing else 0)  # plus one second per megabyte
         in_image = isinstance(self.sandbox, ContainerRunner)
         if not in_image:
             mounts.append(Mount(uv_program(), _UV))

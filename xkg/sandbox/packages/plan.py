@@ -64,8 +64,8 @@ class Offer(Value):
 
     @property
     def is_outdated(self) -> bool:
-        """Returns whether the package has compiled code that is older than all supported Python versions, and therefore
-        does not compile for them."""
+        """Returns whether the package has compiled wheels, but only for Python versions older than all supported ones.
+        Its source then does not compile for supported versions either."""
         systems = {tag.platform for tag in _tags(VERSIONS[0])} - {"any"}
         return not self.pythons and any(tag.platform in systems for tag in self._tags)
 
@@ -85,10 +85,10 @@ def _tags(version: str) -> frozenset[Tag]:
 
 
 class Plan(Value):
-    """The wheels to install, and the reasons for any missing packages. Versions are as of `day`. If `day` is '', the
-    newest versions are used, because these satisfy more imports. `provided` maps each import to the pin of the wheel
-    that provides it. `left_out` maps each declared package that is not installed to the reason. `offers` lists
-    alternatives for requirements that no wheel satisfies. `incomplete` and `python` have the same meaning as in
+    """The wheels to install, and the reasons for any missing packages. The versions were available on `day`. If `day`
+    is '', the newest versions are used, because these satisfy more imports. `provided` maps each import to the pin of
+    the wheel that provides it. `left_out` maps each declared package that is not installed to the reason. `offers`
+    lists alternatives for requirements that no wheel satisfies. `incomplete` and `python` have the same meaning as in
     `Environment`."""
 
     wheels: tuple[Locked, ...]
@@ -113,9 +113,9 @@ class Fetched(Done):
 
 
 class Installing(Value):
-    """Packages being installed or built from source. The sizes in megabytes are the total download, the part downloaded
-    so far, and the disk space after installation. `waiting` means that the installation waits for another process to
-    finish installing."""
+    """Packages being installed or built from source. The sizes are in megabytes: the total download, the part that has
+    been downloaded, and the disk space needed after installation. `waiting` means that the installation waits for
+    another process to finish installing."""
 
     packages: str
     total_mb: int

@@ -26,7 +26,7 @@ def asked(hint: str | None) -> SpecifierSet:
 
 
 def allowed(versions: Iterable[str], specifier: SpecifierSet) -> list[str]:
-    """Returns the versions (such as "3.8") for which a specifier allows a late patch release."""
+    """Returns the versions (such as "3.8") whose late patch releases (such as 3.8.20) satisfy a specifier."""
     return [version for version in versions if specifier.contains(f"{version}.20")]
 
 
@@ -46,8 +46,8 @@ def first_day(minor: int) -> str:
 
 
 def version_of(written: str | None) -> str | None:
-    """Returns the latest supported Python version that had packages when the code was written, if that version is older
-    than xkg's own."""
+    """Returns the latest supported Python version for which packages existed when the code was written. Returns None if
+    `written` is unknown or xkg's own version can be used."""
     if not written or written >= first_day(own().minor):
         return None
     minors = [minor for minor in range(OLDEST, own().minor) if first_day(minor) <= written]
@@ -56,7 +56,7 @@ def version_of(written: str | None) -> str | None:
 
 def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
     """Returns the latest allowed version, or else the first version after all allowed versions. Returns None if there
-    is neither."""
+    is no such version."""
     if fitting := allowed(versions, specifier):
         return max(fitting, key=_minor)
     past = allowed((f"3.{minor}" for minor in range(OLDEST)), specifier) + allowed(VERSIONS, specifier)
@@ -65,8 +65,8 @@ def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
 
 
 def with_most_wheels(offers: Iterable[Offer], versions: Collection[str]) -> list[str]:
-    """Returns the Python versions that have wheels for requirements that lack one for this Python. Versions that cover
-    the most of these requirements come first, then later versions before earlier ones."""
+    """Returns the Python versions with wheels for requirements that have no wheel for the current version. Versions
+    with wheels for the most requirements come first. Ties are in descending order of version."""
     served = Counter(version for offer in offers for version in offer.pythons if version in versions)
     return sorted(served, key=lambda version: (-served[version], -_minor(version)))
 

@@ -45,7 +45,7 @@ _REPORTED = re.compile(r"^[ \t]*+((?:[\w.]{0,200}(?:Error|Exception)\b|error: (?
 
 class FailedBuild(Exception):
     """Raised if a build fails, with a one-line reason. `lacks` is an undeclared module or program that the build needs.
-    `passing` means that a later attempt may succeed."""
+    If `passing` is set, the failure is temporary and a later attempt may succeed."""
 
     def __init__(self, reason: str, lacks: str | None = None, *, passing: bool = False) -> None:
         super().__init__(reason)
@@ -192,7 +192,7 @@ def _failure(ran: programs.ProgramResult) -> FailedBuild:
 
 
 def numpy_of(requires: Sequence[str], pins: Sequence[str]) -> list[str]:
-    """Returns the requirements with NumPy pinned to its run-time version. Compiled modules do not run with a NumPy
-    version older than the one at compile time."""
+    """Returns the requirements with NumPy pinned to its run-time version. A compiled module does not run with a NumPy
+    version older than the one it was compiled against."""
     pinned = [pin for pin in pins if pin.startswith("numpy==")]
     return [pinned[0] if pinned and re.fullmatch(r"numpy\b[^;@]*", line) else line for line in requires]

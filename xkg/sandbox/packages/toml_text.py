@@ -5,7 +5,7 @@ import tomllib
 from typing import Any
 
 _LONGEST = 300_000  # characters
-_MOST_DOTS = 400  # maximum per line, because a key cannot span lines
+_MOST_DOTS = 400  # maximum number of dots in a line, because a key cannot span lines
 
 
 def read_toml(text: str, longest: int = _LONGEST) -> dict[str, Any]:

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 # This estimate is used if a server does not support range requests.
 _UNPACKED = 3.0
 _TAILS = (1 << 18, 16 << 20)
-"""Numbers of bytes to read from the end of a wheel. The second is used if the file list is longer than the first."""
+"""Numbers of bytes to read from the end of a wheel. The larger number is used if the file list is longer than the
+smaller number."""
 _LARGEST = 32 << 20
 _DYNAMIC = r"__getattr__|lazy_loader|sys\.modules|\b(globals|vars|setattr|exec)\(|\.(so|pyd)\n"
 """Matches code that may define names absent from the module's text."""
@@ -128,7 +129,7 @@ def member(wheel: Wheel, path: str) -> bytes:
 
 def lacks(wheel: Wheel, module: str, names: Iterable[str]) -> bool:
     """Returns whether a small wheel's module certainly has none of `names`, because they do not occur in the module's
-    paths or sources. Returns False if the module may get names in other ways."""
+    paths or sources. Returns False if the module may define names in other ways."""
     try:
         with _downloaded(wheel) as archive:
             files = [file for file in archive.infolist() if re.split(r"[./]", file.filename)[0] == module]

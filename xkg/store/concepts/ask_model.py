@@ -10,8 +10,8 @@ from xkg.store.graph_store import Decision, Relation, TechniqueView
 from xkg.text.unicode import one_line
 
 PAIRS = 12
-"""Number of pairs per question. The instructions cost as much as two pairs, but a failed answer leaves all its pairs
-undecided."""
+"""Number of pairs in each question to the model. The instructions cost as much as two pairs, but a failed answer leaves
+all its pairs undecided."""
 _DEFINITION_CHARACTERS = 1200
 _PROMPT = Path(__file__).parent / "prompts" / "same_concept.md"
 
@@ -55,7 +55,7 @@ def decide(pairs: Sequence[Pair], ask: Ask) -> list[Decision]:
 
 
 def _described(letter: str, view: TechniqueView) -> str:
-    """Describes a technique in exactly two lines. Line breaks in the paper's text are removed, so that it cannot
+    """Describes a technique in exactly two lines. Line breaks in the paper's text are removed, so that the text cannot
     imitate another pair."""
     technique = view.technique
     also = f" (also {', '.join(technique.aliases)})" if technique.aliases else ""

@@ -3,11 +3,11 @@
 The links between two papers depend only on them and on decisions about their techniques. Papers can therefore be added
 in any order, and removing a paper removes only its own links.
 
-Conclusive names decide on their own. Vectors alone are not sufficient. With all-MiniLM-L6-v2, descriptions of the same
-concept by two authors have a cosine of 0.44 to 0.77. However, a concept and its variant have a cosine of 0.48 to 0.89.
-For example, posterior and likelihood estimation differ in only one word. However, vectors do show whether a shared name
-is a coincidence, which texts are nearly identical, and which pairs are worth asking about. The thresholds were chosen
-for that model."""
+Conclusive names are sufficient for a decision. Vectors alone are not reliable enough. With all-MiniLM-L6-v2,
+descriptions of the same concept by two authors have a cosine of 0.44 to 0.77. However, a concept and its variant have a
+cosine of 0.48 to 0.89. For example, posterior and likelihood estimation differ in only one word. Still, vectors show
+whether a shared name is a coincidence, which texts are nearly identical, and which pairs the model should judge. The
+thresholds were chosen for all-MiniLM-L6-v2."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,8 +39,8 @@ MOST_NAMESAKES = 20
 
 @dataclass(frozen=True)
 class Concept:
-    """A technique to link. `row` is its row in the vectors, and `judged` is the hash of its text. Hidden techniques are
-    never linked."""
+    """A technique to link. `row` is the technique's row in the vectors, and `judged` is the hash of its text. Hidden
+    techniques are never linked."""
 
     row: int
     paper: int
@@ -81,8 +81,8 @@ def link(
     involve the papers in `among`.
 
     `concepts` are in row order, and `vectors` are their unit vectors. `near` contains pairs of rows from different
-    papers with a cosine of at least `OPEN`. Each row in a pair must be the nearest row in its paper to the other
-    row."""
+    papers with a cosine of at least `OPEN`. For each pair, no other row of either paper may be nearer to the row from
+    the other paper."""
     found: dict[tuple[int, int], str] = {}
     scores: dict[tuple[int, int], float] = {}
 
@@ -108,7 +108,8 @@ def link(
     return [
         RowLink(*pair, score(pair), how)
         for pair, how in sorted(found.items())
-        # Omit undecided pairs with other techniques in a paper where a counterpart was found.
+        # If a technique's counterpart in a paper was found, omit its undecided pairs with other techniques in that
+        # paper.
         if how != OPEN_PAIR or not {(pair[0], concepts[pair[1]].paper), (pair[1], concepts[pair[0]].paper)} & linked
     ]
 
@@ -146,7 +147,8 @@ def _sharing(
 
 
 def _pairs(concepts: Sequence[Concept], rows: Sequence[int], among: frozenset[int] | None) -> Iterator[tuple[int, int]]:
-    """Yields pairs of these rows from different papers, at least one of which is in `among`. May yield duplicates."""
+    """Yields pairs of these rows. The two rows belong to different papers, and at least one of the papers is in
+    `among`. May yield duplicates."""
     papers: dict[int, list[int]] = defaultdict(list)
     for row in rows:
         papers[concepts[row].paper].append(row)

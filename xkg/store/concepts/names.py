@@ -10,7 +10,8 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# A sign at the end of a word indicates a variant (k-means++). A sign inside or before a word joins two parts (TD3+BC).
+# A `+` or `*` at the end of a word indicates a variant (k-means++). A `+` or `*` inside or before a word joins two
+# parts (TD3+BC).
 _WORD = re.compile(r"[^\W_]+|(?<=\w)[+*]+(?![\w+*])")
 _SIGNS = {"+": "plus", "*": "star"}
 _PARENTHESES = re.compile(r"^(.*?)[(\[]([^()\[\]]+)[)\]](.*)$", re.DOTALL)
@@ -39,16 +40,16 @@ _EMPTY = frozenset(
 
 @dataclass(frozen=True)
 class Names:
-    """The forms of a technique's name. `telling` forms are distinctive on their own. `terse` forms are single words and
-    abbreviations, which may have a different meaning in other fields. A name that consists only of generic words has no
-    forms."""
+    """The forms of a technique's name. `telling` forms identify a concept without further evidence. `terse` forms are
+    single words and abbreviations, which may have a different meaning in other fields. A name that consists only of
+    generic words has no forms."""
 
     telling: frozenset[str]
     terse: frozenset[str]
 
     def conflict(self, other: "Names") -> bool:
-        """Returns whether both techniques have spelt-out names that differ. In that case, a shared abbreviation is a
-        coincidence."""
+        """Returns whether both techniques have spelt-out names and these names differ. In that case, a shared
+        abbreviation is a coincidence."""
         return bool(self.telling and other.telling) and not self.telling & other.telling
 
 

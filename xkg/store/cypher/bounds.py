@@ -12,8 +12,8 @@ from typing import Any
 from xkg.store.cypher.tokens import SUBQUERIES, Token, mark_at, refused
 
 MOST_OF = {"XOR": 10, "&": 10, "NOT": 100}
-"""Maximum number of occurrences per statement. Neo4j takes hours to plan 25 XOR operators, or 60 labels such as
-(A|B)&(C|D)."""
+"""Maximum number of times that each of these operators may occur in a statement. Neo4j takes hours to plan 25 XOR
+operators, or 60 labels such as (A|B)&(C|D)."""
 
 MOST_LABELS = 10
 """Maximum number of OR operators next to a label. Neo4j takes hours to plan 20 such operators, as in (n:A OR n:B) AND
@@ -140,7 +140,7 @@ def check_pattern(pattern: str) -> None:
         position = piece.end()
     groups = [kind for kind in kinds if kind in ("open", "close")]
     if groups not in ([], ["open", "close"]):
-        raise _refused(pattern, "has more than one group, or an unclosed one")
+        raise _refused(pattern, "has more than one group, or an unclosed group")
     takes_the_rest = bool(re.match(r"\(\?[is]*s", pattern)) and pattern.endswith(".*") and "either" not in kinds
     if kinds.count("unbounded") - takes_the_rest > MOST_UNBOUNDED or kinds.count("optional") > MOST_OPTIONAL:
         raise _refused(pattern, f"repeats too often: at most {MOST_UNBOUNDED} * or +, and {MOST_OPTIONAL} ? or {{1,9}}")

@@ -2,10 +2,10 @@
 
 Neo4j checks a transaction's time limit only between rows. `single(x IN range(1, 9000000000000000) WHERE x < 0)` would
 keep one of the server's cores busy for months. Doubling a string forty times would exhaust the server's memory. This
-module therefore computes upper bounds on each value's number of items and size. Rows are not counted, because the
-server can stop between rows. Long lists should be processed with `UNWIND`.
+module therefore computes upper bounds on the size of each value and on the number of its items. Rows are not counted,
+because the server can stop between rows. Long lists should be processed with `UNWIND`.
 
-Values stored in the graph cannot be bounded based on the text. Properties and the nodes of a path are assumed to have
+The text alone gives no bounds for values stored in the graph. Properties and the nodes of a path are assumed to have
 `STORED_ITEMS` items, and the result of `collect` is assumed to have `COLLECTED_ITEMS` items. Functions with lambdas are
 treated like other functions, because only LadybugDB supports lambdas, and its process can be killed."""
 
@@ -116,7 +116,7 @@ class _Estimate(TokenTree):
         return last
 
     def bind(self, start: int, end: int, names: Names) -> None:
-        """Adds the names bound by a pattern or YIELD. The names' values come from the graph."""
+        """Adds the names bound by a pattern or YIELD. The values of these names come from the graph."""
         for i in range(start, end):
             before = self.mark(i - 1) in ("(", "[") or self.words[i - 1] in ("YIELD", "AS") or i == start
             if (name := self.name(i)) and (before or self.mark(i - 1) == "," or self.mark(i + 1) == "="):
@@ -303,7 +303,7 @@ class _Estimate(TokenTree):
         if items is None:
             raise refused(
                 "range()",
-                "needs bounds that are whole numbers, parameters with whole numbers, or size(…) here; use UNWIND "
+                "needs whole numbers, parameters with whole numbers, or size(…) as its bounds here; use UNWIND "
                 "range(…) AS x, which can be stopped",
             )
         return ValueBounds(items, items, 1, flat=True)
@@ -322,7 +322,7 @@ class _Estimate(TokenTree):
 
     def number(self, start: int, end: int, names: Names, times: int) -> tuple[int, bool] | None:
         """Returns the maximum value of an integer, a parameter, or `size(…)` minus a number, and whether it is exact.
-        Returns None for anything else."""
+        Returns None for any other expression."""
         sign = -1 if self.mark(start) == "-" else 1
         start += sign < 0
         token = self.tokens[start] if start < end else None

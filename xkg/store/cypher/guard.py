@@ -1,10 +1,10 @@
 """Decides which untrusted Cypher may run on LadybugDB or Neo4j. Only single, read-only statements are accepted.
 
-A read-only handle is not enough. LadybugDB's `LOAD FROM` can still read system files, and `COPY … TO` and `EXPORT
-DATABASE` can write files. Neo4j's `LOAD CSV` and `apoc.*` can access files and the network. The guard therefore splits
-a statement into tokens according to both engines' grammars. The guard accepts the statement only if every clause,
-procedure and function is on an allowlist. A word that follows a complete expression must be an allowed keyword, so no
-other word can start a clause.
+Opening the database read-only is not enough. LadybugDB's `LOAD FROM` can still read system files, and `COPY … TO` and
+`EXPORT DATABASE` can write files. Neo4j's `LOAD CSV` and `apoc.*` can access files and the network. The guard therefore
+splits a statement into tokens according to both engines' grammars. The guard accepts the statement only if every
+clause, procedure and function is on an allowlist. A word that follows a complete expression must be an allowed keyword,
+so no other word can start a clause.
 
 The engine receives new text generated from the tokens, without comments, so it runs exactly the statement that was
 checked. `xkg.store.cypher.tokens` rejects text that the engines might split differently. `xkg.store.cypher.bounds` and
@@ -64,7 +64,7 @@ FUNCTIONS = _words(
     "datetime.fromepochmillis datetime.realtime datetime.statement datetime.transaction datetime.truncate "
     "duration.between duration.indays duration.inmonths duration.inseconds localdatetime.truncate localtime.truncate "
     "time.truncate "
-    # functions on places and vectors
+    # functions on points and vectors
     "point point.distance point.withinbbox vector.similarity.cosine vector.similarity.euclidean "
     # functions on lists and arrays
     "array_append array_cat array_concat array_contains array_cosine_similarity array_cross_product array_distance "
@@ -95,7 +95,7 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 def guard(statement: str, parameters: Mapping[str, Any] | None = None) -> str:
-    """Returns the statement to run, without comments or a final semicolon and with single spaces.
+    """Returns the statement to run, which has no comments, no final semicolon and only single spaces.
 
     If the statement is not allowed, raises `QueryRefusedError` with the offending token."""
     tokens = tokenize(statement)
@@ -125,8 +125,8 @@ def _check_folding(text: str) -> None:
 
 
 class _Reader:
-    """Checks the tokens in one pass. `nesting` lists the open brackets. A subquery's brace is recorded with its
-    keyword."""
+    """Checks the tokens in one pass. `nesting` lists the open brackets. For a subquery, the opening brace is stored
+    together with the keyword."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
@@ -156,8 +156,8 @@ class _Reader:
             raise refused(f"a {self.nesting[-1].split()[-1]!r}", "is never closed; add the closing bracket")
 
     def _is_name(self, i: int) -> bool:
-        """Returns whether the word at token i must be a name because of its position, in both grammars, even if spelled
-        like a keyword."""
+        """Returns whether the word at token i must be a name in both grammars because of its position, even if it is
+        spelled like a keyword."""
         before, after = self.mark(i - 1), self.mark(i + 1)
         inside = self.nesting[-1] if self.nesting else ""
         if before == "$" or (before == "." and self._is_lookup(i - 1)):

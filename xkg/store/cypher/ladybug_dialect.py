@@ -27,7 +27,7 @@ _LISTS = frozenset("db.labels db.relationshiptypes db.propertykeys".split())
 
 def for_ladybug(statement: str) -> str:
     """Returns the statement in LadybugDB's dialect. The statement must have passed the guard. The translation only adds
-    reads."""
+    clauses that read."""
     tree = _tree(statement)
     tokens = tree.tokens
     written: list[str] = []
@@ -80,7 +80,8 @@ def _tree(statement: str) -> TokenTree:
 
 
 def _listing(tokens: Sequence[Token], i: int) -> int:
-    """Returns the index after a call such as `CALL db.labels()`, including its YIELD, or 0 for any other call."""
+    """Returns the index of the token after a call such as `CALL db.labels()` and its YIELD. Returns 0 for any other
+    call."""
     called = "".join(token.text for token in tokens[i + 1 : i + 4]).lower()
     if called not in _LISTS or [mark_at(tokens, i + 4), mark_at(tokens, i + 5)] != ["(", ")"]:
         return 0
@@ -101,7 +102,7 @@ def _names(tokens: Sequence[Token], i: int, end: int) -> str:
 
 def _end_of_subquery(tree: TokenTree, i: int) -> int:
     """Returns the end of the `COUNT { … }` or `EXISTS { … }` around the RETURN at token i. Returns 0 if the RETURN is
-    elsewhere, or if it changes the number of rows."""
+    not in such a subquery, or if it changes the number of rows."""
     start = tree.enclosing(i)
     word = tree.words[start - 1] if tree.mark(start) == "{" else ""
     if word not in ("COUNT", "EXISTS"):
@@ -112,8 +113,8 @@ def _end_of_subquery(tree: TokenTree, i: int) -> int:
 
 
 def _is_index(tokens: Sequence[Token], i: int) -> bool:
-    """Returns whether the token is the number in `list[0]` or the first number in `list[0..2]`. The second number needs
-    no change, because LadybugDB's ranges include their end."""
+    """Returns whether the token is the number in `list[0]` or the first number in `list[0..2]`. The second number stays
+    the same, because ranges include their end in LadybugDB."""
     if not tokens[i].text.isdigit() or mark_at(tokens, i - 1) != "[" or i < 2:
         return False
     before = tokens[i - 2]

@@ -10,8 +10,8 @@ A file contains a comment with a fixed format, followed by one statement (see `c
     // Example: xkg cypher shared-techniques --param papers=3
 
 A parameter without a default is required. Statements are written for Neo4j and translated for LadybugDB by `embedded`.
-If LadybugDB needs a different statement, the file contains it, and `NAME.neo4j.cypher` contains the statement for
-Neo4j.
+If LadybugDB needs a different statement, `NAME.cypher` contains that statement, and `NAME.neo4j.cypher` contains the
+one for Neo4j.
 """
 
 import difflib
@@ -100,7 +100,6 @@ def find(name: str) -> NamedQuery:
 
 
 def engine(settings: StoreSettings) -> Engine:
-    """Returns the configured graph's engine."""
     return "embedded" if settings.url is None else "neo4j"
 
 

@@ -53,11 +53,12 @@ class QueryProcess:
         seconds: float = 10,
         bytes: int = 1_000_000,
     ) -> Table:
-        """Runs a statement that has passed the guard. Returns up to `rows` rows and about `bytes` bytes of JSON.
+        """Runs a statement that has passed the guard. Returns at most `rows` rows, and about `bytes` bytes of JSON at
+        most.
 
         Values are plain JSON. Nodes and relationships are represented by their properties with `_label` and `_id`.
-        `seconds` includes waiting for other queries, but not starting the worker. Raises `QueryFailedError` if the
-        query fails or times out."""
+        `seconds` includes the time spent waiting for other queries, but not the time for starting the worker. Raises
+        `QueryFailedError` if the query fails or times out."""
         until = time.monotonic() + seconds
         request = {
             "statement": statement,

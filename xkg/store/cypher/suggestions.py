@@ -39,7 +39,7 @@ def suggestion(error: str, statement: str = "") -> str:
 
 def unknown_name(name: str) -> str:
     """Returns the error for a label or edge type that closely resembles a name in the schema. Returns '' for any other
-    name, which may be intentional."""
+    name, because it may be intentional."""
     nodes, edges, _ = names()
     near = _near(name, (*nodes, *edges))
     return f"no node or edge is called {name}; did you mean {near}?" if near not in ("", name) else ""

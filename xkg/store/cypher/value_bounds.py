@@ -13,7 +13,7 @@ ARITHMETIC = frozenset("-*/%^")
 class ValueBounds(NamedTuple):
     """Upper bounds on a value. `items` is the length of a list, `size` the total number of characters and items, and
     `each` the size of one item. A `scalar` value is neither a list nor a string, and a `flat` value is a list of
-    scalars. A `stored` value is stored in the graph."""
+    scalars. A `stored` value comes from the graph."""
 
     items: int
     size: int
@@ -30,7 +30,6 @@ UNKNOWN = ValueBounds(COLLECTED_ITEMS, STORED_SIZE, STORED_SIZE)
 
 
 def item_of(value: ValueBounds) -> ValueBounds:
-    """Returns the bounds of one list item."""
     if value.stored:
         return STORED
     return SCALAR if value.flat else ValueBounds(value.each, value.each, value.each)
@@ -43,7 +42,7 @@ def property_of(value: ValueBounds) -> ValueBounds:
 
 
 def of_operands(values: Sequence[ValueBounds], operators: set[str]) -> ValueBounds:
-    """Returns the bounds of an expression that combines these operands with these operators."""
+    """Returns the bounds of an expression that applies these operators to these operands."""
     if operators & COMPARISONS:
         return SCALAR
     if len(values) == 1 and not operators:
@@ -59,7 +58,7 @@ def of_operands(values: Sequence[ValueBounds], operators: set[str]) -> ValueBoun
 
 
 def either_of(values: Sequence[ValueBounds]) -> ValueBounds:
-    """Returns the bounds of a value that may be any of these values."""
+    """Returns bounds that hold for every one of these values."""
     if not values:
         return SCALAR
     return ValueBounds(
@@ -78,7 +77,6 @@ def collected(value: ValueBounds) -> ValueBounds:
 
 
 def of_parameter(value: Any) -> ValueBounds:
-    """Returns the bounds of a parameter."""
     if isinstance(value, str):
         return ValueBounds(len(value), len(value))
     if isinstance(value, (list, tuple)):

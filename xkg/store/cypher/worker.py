@@ -2,8 +2,8 @@
 
 `xkg.store.cypher.process` runs this module as a standalone script, so it imports only a small part of xkg. Messages are
 JSON objects, one per line. The input is `{statement, parameters, rows, bytes}`, and the output is `{columns, rows,
-truncated}` or `{error}`. The first output line says how the process is sandboxed. Statements cannot make the engine
-regain its permissions."""
+truncated}` or `{error}`. The first output line says how the process is sandboxed. No statement can give the process its
+permissions back."""
 
 import datetime
 import decimal
@@ -54,7 +54,7 @@ def limit_resources() -> None:
 
 def open_nothing_more() -> None:
     """Prevents new file descriptors from being created, so that no files or sockets can be opened, even without
-    Landlock. Folders can still be created."""
+    Landlock. The process can still create folders."""
     if sys.platform != "win32":
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
@@ -92,7 +92,7 @@ def answer(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
     limit."""
     from ladybug.prepared_statement import PreparedStatement
 
-    # Prepare the statement without its parameters.
+    # The statement is prepared without its parameters.
     # The engine then accepts only a single statement, and the client does not insert parameters into the text.
     statement = PreparedStatement(connection, request["statement"])
     if not statement.is_success():

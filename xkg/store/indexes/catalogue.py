@@ -1,6 +1,6 @@
 """Reads a generation's catalogue, a read-only SQLite file of nodes that are ready to serve, keyed by id.
 
-LadybugDB answers Cypher, but would need a query for each lookup, whereas the catalogue reads by key. Ids are stored as
+The catalogue reads nodes by key, whereas LadybugDB would need a Cypher query for each lookup. Ids are stored as
 bytes and bodies as ASCII JSON, so that all strings are preserved. A technique's `row` is also its number in the vector
 and text indexes."""
 
@@ -28,7 +28,7 @@ _SCANNED = 1000
 CACHED_VIEWS = 2048
 CACHED_IDS = 100_000
 CACHED_CODES = 4096
-"""Cache sizes. Each cache takes about 20 MB."""
+"""Cache sizes. Each full cache takes about 20 MB."""
 SCHEMA = """
 CREATE TABLE paper (
     number INTEGER PRIMARY KEY, id BLOB UNIQUE, title TEXT, file TEXT, key TEXT, year INTEGER, body TEXT
@@ -63,7 +63,7 @@ _CHILDREN = (
     "SELECT t.body, count(c.technique) FROM below JOIN technique t ON t.row = below.child "
     "LEFT JOIN code c ON c.technique = below.row GROUP BY below.child ORDER BY below.child"
 )
-"""Selects each component, with the number of code nodes for it and for its own components."""
+"""Selects each component, and counts the code nodes for the component and everything below it."""
 _IDS = "SELECT row, id FROM technique INDEXED BY technique_ids WHERE row IN ({})"
 """Selects ids by row. Without this index, SQLite would read the ids from the table itself, which contains gigabytes of
 bodies."""
@@ -117,7 +117,8 @@ class Catalogue:
             return []
         if found := self._all("SELECT id FROM paper WHERE key = ? ORDER BY id LIMIT ?", (key, most)):
             return [id_of(paper) for (paper,) in found]
-        # Read in index order, because ordering by id would sort all titles with this prefix for each lookup.
+        # Rows are read in the order of the index, because an order by id would require sorting all titles with this
+        # prefix.
         statement = "SELECT id, title FROM paper WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
         with self._turn:
             rows = self._db.execute(statement, (key, key + _AFTER_ANY, max(most, MOST_TITLES)))
@@ -153,7 +154,7 @@ class Catalogue:
         return {id_of(key) for (key,) in cited}, {id_of(key) for (key,) in citing}
 
     def paper_file(self, paper: str) -> str | None:
-        """Returns the name of a paper's bundle file, or None."""
+        """Returns the name of a paper's bundle file, or None if the paper is unknown."""
         found = self._all("SELECT file FROM paper WHERE id = ?", (id_key(paper),))
         return str(found[0][0]) if found else None
 
@@ -336,7 +337,8 @@ def name_key(name: str) -> str:
 
 @functools.lru_cache(4096)
 def _parse_facts(facts: str) -> tuple[Level, str, tuple[str, ...], tuple[tuple[str, Level], ...]]:
-    """Parses the level, language, packages and vouchers. Cached, because most code has the same facts."""
+    """Parses the level, language, packages and vouchers. The result is cached, because many code nodes have the same
+    facts."""
     level, language, packages, *vouchers = json.loads(facts)
     return Level(level), language, tuple(packages), _vouchers(vouchers)
 

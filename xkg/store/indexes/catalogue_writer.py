@@ -21,8 +21,8 @@ _json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class CatalogueWriter:
-    """Fills a new catalogue, or changes an existing one that has no readers. `close` finishes the file. `rows` and
-    `papers` are the next free numbers."""
+    """Fills a new catalogue, or changes an existing one that has no readers. `close` finishes the file. `rows` is the
+    number of the next row, and `papers` the number of the next paper."""
 
     def __init__(self, path: Path) -> None:
         schema = "" if path.exists() else SCHEMA
@@ -74,7 +74,8 @@ class CatalogueWriter:
             )
             if entry.code is not None:
                 code = entry.code
-                # Store facts outside the body, which spans several pages, because filters read many of them.
+                # Facts are stored outside the body (which spans several pages), because filters read the facts of many
+                # nodes.
                 facts = _json([code.level, code.language, code.packages, *attested.get(code.id, ())])
                 values = (row, id_key(code.id), facts, _json(code.model_dump()))
                 self._db.execute("INSERT INTO code VALUES (?, ?, ?, ?)", values)
@@ -86,7 +87,7 @@ class CatalogueWriter:
         return list(rows.values())
 
     def remove(self, papers: Iterable[str]) -> tuple[list[int], list[int]]:
-        """Removes papers and all their data. Returns the papers' numbers and their techniques' rows."""
+        """Removes papers and all their data. Returns the numbers of the papers and the rows of their techniques."""
         run = self._db.execute
         keys = [(id_key(paper),) for paper in papers]
         numbers = [n for key in keys for (n,) in run("SELECT number FROM paper WHERE id = ?", key)]

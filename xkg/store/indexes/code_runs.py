@@ -2,8 +2,8 @@
 names.
 
 A run consists of three or four consecutive tokens. Names that are not called become blanks, and numbers are normalised.
-Attributes and modules before a called name are dropped. For example, `torch.where(diff > 0, tau, 1 - tau)` has the runs
-`where ( _`, `_ > 0` and `1 - _`."""
+Only the last name of a called expression is kept, without the modules or attributes before it. For example,
+`torch.where(diff > 0, tau, 1 - tau)` has the runs `where ( _`, `_ > 0` and `1 - _`."""
 
 import itertools
 import re
@@ -33,7 +33,7 @@ _TOKEN = re.compile(
 
 
 def code_runs(code: str) -> list[str]:
-    """Returns the runs in a piece of code, in order. Each run is joined into one word."""
+    """Returns the runs in a piece of code, in order. The tokens in a run are joined into one word."""
     tokens = [token for token in _tokens(code[:_CODE_CHARACTERS]) if token != "\n"]
     runs = (tokens[start : start + n] for n in _LENGTHS for start in range(len(tokens) - n + 1))
     return ["".join(run) for run in runs if not _COMMON.issuperset(run)]

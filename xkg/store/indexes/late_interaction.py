@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WORD = re.compile(r"[^\W_]+")
-"""Matches words as embedding models do. If a technique's name has n distinct words, these are the first n words in the
-technique's text."""
+"""Matches the same words as the embedding models. If a technique's name has n distinct words, these are the first n
+words in the technique's text."""
 
 
 def interaction(
@@ -43,8 +43,8 @@ def interaction(
 
 
 def name_coverage(reading: EncodedText, texts: Mapping[str, bytes], names: Mapping[str, str]) -> dict[str, Coverage]:
-    """Returns the similarity between the words in each text's name and the query's words. Texts must begin with their
-    names. Texts whose names contain no words are omitted."""
+    """Returns the similarity between the words in each text's name and the query's words. Each text must begin with the
+    technique's name. Texts whose names contain no words are omitted."""
     import numpy as np
 
     width = reading.codes.shape[1]
@@ -69,9 +69,9 @@ def _differing(words: "NDArray[np.uint8]", others: "NDArray[np.uint8]") -> "NDAr
     """Returns the number of bits in which each of `words` differs from each of `others`, with shape (words, others)."""
     import numpy as np
 
-    if len(words) > len(others):  # computing with longer rows is faster
+    if len(words) > len(others):  # longer rows are faster to compute with
         return np.ascontiguousarray(_differing(others, words).T)
-    # Compare eight bytes at a time if possible, as for models with 384 dimensions.
+    # Compares eight bytes at a time if possible, for example for models with 384 dimensions.
     wide = np.uint64 if words.shape[1] % 8 == 0 else np.uint8
     ours, theirs = (np.ascontiguousarray(codes).view(wide).T.copy() for codes in (words, others))
     found = np.zeros((len(words), len(others)), np.uint16)

@@ -5,12 +5,12 @@ Runs of code (`xkg.store.indexes.code_runs`) are in a separate field.
 
 All searchable text for a technique is in one field, in which more informative parts are repeated. See Robertson,
 Zaragoza and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With separate fields, "random"
-would be rare among names but common in definitions. This uninformative word would then give techniques with "random" in
-their names a high rank.
+would be rare among names but common in definitions. Techniques with "random" in their names would then rank too high
+because of this uninformative word.
 
 Text is split like identifiers (`xkg.fusion.split_identifier`), so that `LayerNorm`, `layer_norm` and "layer norm"
-match. Compounds are also indexed as one word, so that "layernorm" finds the first two. Words are then stemmed as
-English."""
+match. Compounds are also indexed as one word, so that "layernorm" finds `LayerNorm` and `layer_norm`. Words are then
+stemmed as English."""
 
 import contextlib
 import errno
@@ -37,14 +37,13 @@ _MOST_TERMS = 128
 _FEW = 500
 _HEAP_BYTES = 32_000_000
 _UNION = 4096
-"""Number of documents in Tantivy's window. For a union of terms, Tantivy evaluates this many documents around each
-document that it visits. For a single term, it evaluates only the visited document."""
+"""Size of Tantivy's window, in documents. In a search for several terms, Tantivy evaluates this many documents around
+each document that it visits. In a search for one term, Tantivy evaluates only the documents that it visits."""
 _NESTED = 32
 """Maximum nesting depth of queries. Tantivy copies queries at each level, and 128 levels overflow a small stack."""
 _CACHED_RARITIES = 10_000
 _CACHED_QUERIES = 32
-"""Number of queries whose terms are cached, because a search looks up the terms of a query and its parts several
-times."""
+"""Number of queries whose terms are cached. A search looks up the terms of a query and its parts several times."""
 
 
 def words(text: str) -> str:
@@ -62,8 +61,8 @@ def _unmarked(beyond: re.Match[str]) -> str:
 
 @functools.lru_cache(1 << 16)
 def _split(compound: str) -> str:
-    """Returns the words in a compound and the compound itself. Cached, because most texts consist of a few thousand
-    compounds."""
+    """Returns the words in a compound and the compound itself. The result is cached, because most texts use the same
+    few thousand compounds."""
     pieces = split_identifier(compound)
     if len(pieces) > 1:
         pieces.append("".join(pieces))
@@ -79,7 +78,8 @@ def query_terms(query: str) -> tuple[str, ...]:
 
 @functools.lru_cache(1 << 16)
 def word_terms(word: str) -> tuple[str, ...]:
-    """Like `query_terms`, but for one word. Cached, because most queries consist of a few thousand words."""
+    """Like `query_terms`, but for one word. The result is cached, because most queries use the same few thousand
+    words."""
     return query_terms.__wrapped__(word)
 
 
@@ -164,7 +164,8 @@ class TextWriter:
             self._writer.add_document(document)
 
     def remove(self, papers: Sequence[int]) -> None:
-        """Removes the entries for these papers. The removed words affect BM25 scores until segments are merged."""
+        """Removes the entries for these papers. The words in these entries still affect BM25 scores until Tantivy
+        merges segments."""
         with _input_output():
             self._writer.delete_documents_by_query(
                 self._tantivy.Query.term_set_query(self._schema, "paper", list(papers))
@@ -217,7 +218,7 @@ class TextIndex:
 
     def search(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
         """Returns up to `k` rows and their BM25 scores, best first. If `papers` is given, searches only those papers.
-        There is no query syntax, so queries cannot be invalid."""
+        Queries are plain text, so no query is invalid."""
         return self._having_any(query_terms(query), "text", k, papers)
 
     def search_code(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
@@ -247,7 +248,8 @@ class TextIndex:
         return self._found(wanted, k)
 
     def matched(self, query: str, rows: Sequence[int]) -> tuple[dict[int, float], float]:
-        """Returns the total weight (`rarity`) of the query's words in each of `rows`, and in the whole query."""
+        """For each of `rows`, returns the total weight (`rarity`) of the query's words that it contains. Also returns
+        the total weight of all words in the query."""
         rarities = self.rarity(query_terms(query))
         total = sum(rarities.values())
         if not rarities or not rows:
@@ -279,7 +281,7 @@ class TextIndex:
         build = self._tantivy.Query
         if len(numbers) > _FEW:
             return build.term_set_query(self._schema, field, list(numbers))
-        # A set query would scan all terms in the field.
+        # This is faster than a set query, which would scan all terms in the field.
         should = self._tantivy.Occur.Should
         return build.boolean_query([(should, build.term_query(self._schema, field, number)) for number in numbers])
 

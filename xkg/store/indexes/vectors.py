@@ -1,5 +1,5 @@
-"""Builds and searches a generation's vector index. The search is exact as long as this is fast enough. Larger indexes
-use inverted lists of 16-bit numbers.
+"""Builds and searches a generation's vector index. The search is exact if an exact search is fast enough. Larger
+indexes use inverted lists of 16-bit numbers.
 
 Cosine similarity is the inner product of unit vectors. See Johnson, Douze and Jégou, "Billion-scale similarity search
 with GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped and therefore shared between
@@ -27,14 +27,13 @@ log = logging.getLogger(__name__)
 
 EXACT_UP_TO = 20_000
 RECALL_GOAL = 0.995
-"""Target for recall@10. This is higher than the 0.99 promised in the documentation, because recall varies between
+"""Target for recall@10. The target is higher than the 0.99 promised in the documentation, because recall varies between
 queries. With 8-bit codes alone, recall@10 was 0.987 for 200,000 vectors."""
 _RECALL_QUERIES = 400
 _SUMMED = 4
 _TRUTH_BLOCK = 50_000
 _TRAINED_ON = 64
-"""Number of training vectors per list. With FAISS's default, which is four times as many, a million vectors took
-minutes."""
+"""Number of training vectors per list. With FAISS's default of 256, indexing a million vectors took minutes."""
 _RECALL_AT = 10
 _FEW_ROWS = 2000
 _BLOCK = 1024
@@ -44,8 +43,8 @@ SLACK = 0.01
 
 
 class VectorsInfo(Value):
-    """How an index was built. `recall` is the recall@10 for the index's own vectors if `probes` lists are searched,
-    compared with an exact search. `holes` lists the rows removed from an exact index."""
+    """How an index was built. `recall` is the recall@10 of searches in `probes` lists for sums of the index's own
+    vectors, compared with an exact search. `holes` lists the rows removed from an exact index."""
 
     kind: Literal["exact", "ivf-fp16"]
     probes: int = 0
@@ -57,14 +56,15 @@ EXACT = VectorsInfo(kind="exact")
 
 
 def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXACT_UP_TO) -> VectorsInfo:
-    """Builds an index over rows of unit length and writes it to disk. Row i gets number i. The index is exact if FAISS
-    is not installed.
+    """Builds an index over rows of unit length and writes it to disk. The vector in row i gets the number i. The index
+    is exact if FAISS is not installed.
 
-    Above `exact_up_to` rows, the number of lists to search is increased until recall@10 reaches `RECALL_GOAL` for sums
-    of four vectors. If this is not possible, the index is exact. The sums simulate paraphrased queries, which lie
-    between the vectors and far from each of them. For a million vectors, searching 27 lists had a recall of 1.00 for
-    the vectors themselves and 0.995 for sums of two. The recall was only 0.93 for questions and 0.95 for sums of four.
-    With 80 lists, recall increased to 0.993 for questions and 0.995 for sums of four."""
+    If there are more than `exact_up_to` rows, the number of lists to search is increased until searches for sums of
+    four vectors reach a recall@10 of `RECALL_GOAL`. If this recall cannot be reached, the index is exact. A sum of
+    vectors simulates a paraphrased query, which is not close to any single vector. For a million vectors, searching 27
+    lists had a recall of 1.00 for the vectors themselves and 0.995 for sums of two. The recall was only 0.93 for
+    questions and 0.95 for sums of four. With 80 lists, recall increased to 0.993 for questions and 0.995 for sums of
+    four."""
     import numpy as np
 
     count, dimension = vectors.shape
@@ -138,8 +138,8 @@ def _faiss() -> Any:
 
 
 def nearest_rows(vectors: "NDArray[np.float32]", queries: "NDArray[np.float32]") -> "NDArray[np.int64]":
-    """Returns the ten rows nearest to each query. Searches exactly but in blocks, because there may be millions of
-    rows."""
+    """Returns the ten rows nearest to each query. The search is exact, but processes the rows in blocks, because there
+    may be millions of rows."""
     import numpy as np
 
     best = np.empty((len(queries), 0), np.float32)
@@ -163,8 +163,8 @@ def neighbours_of(
 ) -> list[tuple[int, int]]:
     """Returns pairs of rows i < j in different groups that are mutual nearest neighbours. This means that no other row
     in j's group is nearer to i, and no other row in i's group is nearer to j. If rows are equally near, the lowest is
-    chosen. `rows`, `found` and `scores` are parallel arrays: a row, a nearby row in any group, and their similarity.
-    `rows` must cover entire groups. `groups` maps each row to its group."""
+    chosen. `rows`, `found` and `scores` are parallel arrays that contain a row, a nearby row in any group, and their
+    similarity. `rows` must cover entire groups. `groups` maps each row to its group."""
     import numpy as np
 
     other = groups[rows] != groups[found]
@@ -254,7 +254,7 @@ class VectorIndex:
         return [(row, -score) for score, row in ranked if row >= 0]
 
     def _among_all(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None) -> list[tuple[int, float]]:
-        """Searches an exact index. Ties are in row order."""
+        """Searches an exact index. Rows with equal scores are returned in row order."""
         np = self._numpy
         assert self._exact is not None
         if rows is not None:
@@ -270,13 +270,13 @@ class VectorIndex:
         return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
-        """Searches only a few rows. Reading these rows is faster than looking for them in all lists."""
+        """Searches only the given rows. For a few rows, reading them is faster than looking for them in all lists."""
         cosines = self.vectors(rows) @ vector
         best = self._numpy.argsort(-cosines, kind="stable")[:k]
         return [(rows[place], float(cosines[place])) for place in best.tolist()]
 
     def exact_rows(self, rows: Sequence[int]) -> "NDArray[np.float32] | None":
-        """Returns the vectors for `rows` as passed to `build`, or None if only 16-bit numbers are stored."""
+        """Returns the vectors for `rows` with full precision, or None if the index stores only 16-bit numbers."""
         return None if self._exact is None else self._exact[self._numpy.asarray(rows, dtype=self._numpy.int64)]
 
     def within(
@@ -324,7 +324,7 @@ class VectorIndex:
         if self._exact is not None:
             sample: NDArray[np.float32] = self._exact[self._rows[chosen]]
             return sample
-        # A mapped index cannot look up rows, so map them to positions in its lists.
+        # A mapped index cannot look up rows, so the rows are converted to positions in its lists.
         lists = self._index.invlists
         ends = self._numpy.cumsum([lists.list_size(number) for number in range(self._index.nlist)])
         found = self._numpy.empty((len(chosen), self._index.d), dtype=self._numpy.float32)

@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 SMALL = 2000
 """Number of techniques that can be indexed from scratch in a second or two."""
 SHARE = 0.25
-"""Maximum fraction of techniques that may be added or removed before everything is reindexed. Until then, the text
-index's statistics include removed techniques, and the lists in a compressed vector index are not retrained."""
+"""Maximum fraction of techniques that may be added or removed before everything is reindexed. Without reindexing, the
+text index's statistics include removed techniques, and the lists in a compressed vector index are not retrained."""
 _ENCODED_AT_ONCE = 500
 
 
 def reusable(root: Path, opened: Generation | None, known: Mapping[str, BundleFile]) -> Generation | None:
-    """Returns `opened` if a graph of the bundles in `known` can be built from a copy of its indexes, otherwise None.
-    The indexes must be intact. Unless nothing changes, they must also be large, and have changed little since they were
-    built."""
+    """Returns `opened` if its indexes can be copied and updated for the bundles in `known`, otherwise None.
+    The indexes must be intact. If anything changes, the indexes must also be large and must have changed little since
+    they were built."""
     if opened is None:
         return None
     try:
@@ -211,7 +211,7 @@ def add_graph(
 
 def _copy(start: Generation, folder: Path) -> None:
     """Copies the catalogue and the text index from `start` to `folder`. Raises `CorruptStoreError` if these files are
-    damaged, because the copy would have a new, valid hash."""
+    damaged, because a copy of a damaged file would get a new, valid hash."""
     start.verify(CATALOGUE, VECTORS, TEXT)
     shutil.copy(start.folder / CATALOGUE, folder / CATALOGUE)
     (folder / TEXT).mkdir()
@@ -294,7 +294,7 @@ def _vectors(
 
 
 def _stored(previous: Generation, wanted: Set[bytes]) -> "tuple[dict[bytes, NDArray[np.float32]], dict[bytes, bytes]]":
-    """Returns vectors and codes from an earlier generation, keyed by their text's hash. Both mappings are empty if that
+    """Returns vectors and codes from an earlier generation, keyed by their text's hash. Both mappings are empty if the
     generation is damaged or has no exact vectors."""
     info = previous.manifest.vectors
     if info is None or info.kind != "exact":

@@ -1,5 +1,5 @@
-"""Links the techniques of some papers with each other and with those of all other papers, using a finished catalogue
-and vectors."""
+"""Links the techniques in a set of papers, both with each other and with the techniques in all other papers. Uses a
+finished catalogue and vectors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -36,8 +36,8 @@ class LinkedConcepts:
     def links_again(
         self, new: Sequence[Concept], matrix: "NDArray[np.float32] | None", decided: Iterable[Decision]
     ) -> tuple[list[int], list[RowLink]]:
-        """Recomputes the links for the papers in `new`, whose vectors are in `matrix`, and for papers with a decision
-        in `decided`. Returns all rows in these papers, and the rows' links."""
+        """Recomputes the links for all papers that are in `new` or have a decision in `decided`. `matrix` contains the
+        vectors for `new`. Returns all rows in these papers, and the links of these rows."""
         import numpy as np
 
         numbers = {c.paper for c in new}
@@ -50,8 +50,9 @@ class LinkedConcepts:
         return [c.row for c in concepts], links
 
     def links(self, concepts: Sequence[Concept], matrix: "NDArray[np.float32] | None", *, whole: bool) -> list[RowLink]:
-        """Returns the links for `concepts`, whose vectors are in `matrix`. `concepts` must contain all techniques in
-        some papers, grouped by paper. `whole` means that it contains all techniques in the graph, in row order."""
+        """Returns the links for `concepts`, whose vectors are in `matrix`. `concepts` must be grouped by paper, and
+        must contain either all or none of a paper's techniques. If `whole` is set, `concepts` contains all techniques
+        in the graph, in row order."""
         import numpy as np
 
         if matrix is None:
@@ -71,8 +72,8 @@ class LinkedConcepts:
         return [replace(edge, first=rows[edge.first], second=rows[edge.second]) for edge in found]
 
     def _near(self, concepts: Sequence[Concept], matrix: "NDArray[np.float32]") -> set[tuple[int, int]]:
-        """Returns `neighbours_of` for these techniques. Computed for a few papers at a time, because all pairs in a
-        large graph would not fit into memory."""
+        """Returns the pairs of mutual nearest neighbours (`neighbours_of`) for these techniques. The pairs are computed
+        for a few papers at a time, because all pairs in a large graph would not fit into memory."""
         import numpy as np
 
         places = np.array(self._catalogue.row_papers(), dtype=np.int64)
@@ -86,7 +87,7 @@ class LinkedConcepts:
         return near
 
     def _partners(self, concepts: Sequence[Concept], near: set[tuple[int, int]]) -> list[tuple[Concept, Entry]]:
-        """Returns any other techniques that may be linked with `concepts`, with their entries."""
+        """Returns other techniques that may be linked with `concepts`, together with their entries."""
         catalogue = self._catalogue
         partners = {row for pair in near for row in pair}
         for terse in (False, True):
@@ -106,7 +107,7 @@ class LinkedConcepts:
 
 
 def _blocks(concepts: Sequence[Concept]) -> Iterator[tuple[int, int]]:
-    """Yields ranges of whole papers with about `_BLOCK` techniques each."""
+    """Yields ranges of `concepts`. Each range contains whole papers with about `_BLOCK` techniques in total."""
     start = end = 0
     for _, own in groupby(concepts, key=lambda c: c.paper):
         end += sum(1 for _ in own)

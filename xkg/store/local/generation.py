@@ -275,8 +275,8 @@ def stamp(folder: Path, earlier: Generation | None = None, *, durable: bool = Tr
 
 
 def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None:
-    """Publishes a generation. Writes its manifest, moves the generation into place, then switches `CURRENT`. The caller
-    must hold the write lock."""
+    """Publishes a generation. Writes the generation's manifest, moves the generation into place, then switches
+    `CURRENT`. The caller must hold the write lock."""
     data = json.dumps(manifest.model_dump()).encode("ascii")
     write_whole(building / "manifest.json", data)
     building.rename(generation_folder(root, manifest.number))
@@ -292,7 +292,7 @@ def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None
 
 
 def switch(root: Path, current: Current) -> None:
-    """Writes `CURRENT`. This write is the commit point. From now on, readers open the generation in `current`."""
+    """Writes `CURRENT`. This write commits the generation. From now on, readers open the generation in `current`."""
     write_whole(root / "CURRENT", json.dumps(current.model_dump()).encode("ascii"))
 
 

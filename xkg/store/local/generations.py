@@ -21,8 +21,8 @@ from xkg.store.local.snapshot import EmbeddedSnapshot
 
 @dataclass(frozen=True)
 class Built:
-    """A manifest's description of built files. `model` is empty if nothing was embedded. `changed` has the same meaning
-    as in `Manifest`."""
+    """A description of built files for the manifest. `model` is empty if nothing was embedded. `changed` has the same
+    meaning as in `Manifest`."""
 
     model: str
     dimension: int
@@ -34,10 +34,10 @@ class Built:
 class Generations:
     """Reads and publishes the generations in `folder`, which is created by the first write.
 
-    `check` is called before anything is read from a generation, and raises an error if it must not be used. A writer
-    waits up to `wait` seconds for another writer. `retained` earlier generations are kept. If `durable` is not set, a
-    power failure may damage files, which their hashes detect. Thread-safe, and safe to use in forked processes.
-    Requires a file system with `flock`."""
+    `check` is called before anything is read from a generation, and raises an error if the generation must not be used.
+    A writer waits up to `wait` seconds for another writer. `retained` earlier generations are kept. If `durable` is not
+    set, a power failure may damage files, but their hashes reveal the damage. Thread-safe, and safe to use in forked
+    processes. Requires a file system with `flock`."""
 
     def __init__(
         self,
@@ -82,8 +82,8 @@ class Generations:
     @contextlib.contextmanager
     def writing(self, repair: list[str] | None = None, wait: float | None = None) -> Iterator[Current]:
         """Holds the write lock for one change, and converts system errors to a one-line `StoreError`. If `repair` is
-        given, an unreadable `CURRENT` is noted in `repair` and treated as an empty graph. Raises `StoreBusyError` if
-        another writer holds the lock for longer than `wait` seconds."""
+        given, an unreadable `CURRENT` is treated as an empty graph, and a note is added to `repair`. Raises
+        `StoreBusyError` if another writer holds the lock for longer than `wait` seconds."""
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
                 raise StoreError(f"{self.folder} is a file, not a folder; choose another folder with --kg")
@@ -156,7 +156,7 @@ class Generations:
     def _acquire(self) -> "_Shared":
         with self._turn:
             if self._process != os.getpid():
-                # Objects opened by the parent process belong to the parent.
+                # After a fork, the open objects still belong to the parent process.
                 self._process, self._shared = os.getpid(), None
             current = generation.read_current(self.folder)
             if self._shared is None or self._shared.current != current:

@@ -31,8 +31,8 @@ _DECIDING = (
 @dataclass(frozen=True)
 class PaperRows:
     """A paper's rows in the graph. `tables` maps each label or edge type to rows as CSV. Rows that may be shared with
-    other papers are stored separately in `repositories` and `shared`. `shared` maps each label or type to rows and the
-    ids of the rows' symbols."""
+    other papers are stored separately in `repositories` and `shared`. `shared` maps each label or edge type to pairs of
+    a symbol's id and a row."""
 
     tables: dict[str, bytes]
     repositories: tuple[tuple[Value, ...], ...]
@@ -67,8 +67,8 @@ def file_name(file: BundleFile) -> str:
 
 
 def write(folder: Path, file: BundleFile, rows: PaperRows) -> None:
-    """Stores rows in `folder`, which must exist. Damage due to a power failure is detected by the hash. Raises
-    `OSError` if the file cannot be written."""
+    """Stores rows in `folder`, which must exist. If a power failure damages the file, its hash reveals the damage.
+    Raises `OSError` if the file cannot be written."""
     head = {
         "made_by": _made_by(),
         "tables": [(table, len(data)) for table, data in rows.tables.items()],

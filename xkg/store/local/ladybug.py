@@ -1,10 +1,10 @@
-"""Builds a generation's graph, a new LadybugDB that is filled once with the rows for all papers and then read-only.
+"""Builds a generation's graph, a new LadybugDB that is filled once with the rows for all papers and is then read-only.
 
-Rows are loaded from CSV files. The engine's bulk load takes 12 µs per row. With query parameters, a row takes 35 µs and
-10 KB of memory. `COPY` is only safe for empty tables, so each table is loaded in a single step. A database is never
-changed. Adding a paper with 20 techniques to a copy of 80 MB took a second and added 42 MB each time. The engine does
-not reuse this space. In-place changes are also known to damage files or crash the process (LadybugDB issues 843, 924,
-948)."""
+Rows are loaded from CSV files. The engine's bulk load takes 12 µs per row. Inserting rows with query parameters takes
+35 µs and 10 KB of memory per row. `COPY` is only safe for empty tables, so each table is loaded in a single step. A
+finished database is never changed. Adding a paper with 20 techniques to a copy of 80 MB took a second and added 42 MB
+each time. The engine never reuses the added space. In addition, changing a database in place may damage files or crash
+the process (LadybugDB issues 843, 924, 948)."""
 
 import errno
 import glob
@@ -22,10 +22,10 @@ from xkg.store.rows import EDGES, NODES, Row, Value, ablation_rows, citation_row
 
 _THREADS = 2
 _BUFFER_POOL = 1 << 30
-# Loading 300 MB of rows required 1.4 GB of memory and failed with less. The pool only allocates memory that is used.
+# Loading 300 MB of rows required 1.4 GB of memory. The pool only allocates memory that is used.
 _MEMORY_FOR_A_BYTE = 8
 _LARGEST = 1 << 36
-# While loading, the database and its log required 1.6 MB for 12 KB of rows, and 20 MB for 5.6 MB of rows.
+# During loading, the database and its log took up 1.6 MB for 12 KB of rows, and 20 MB for 5.6 MB of rows.
 _DISK_AT_LEAST, _DISK_FOR_A_BYTE = 2_000_000, 4
 _NUMBERS = {
     "year": "INT64",
@@ -46,7 +46,7 @@ _NUMBERS = {
 
 
 class GraphWriter:
-    """Collects papers as CSV files in `scratch`, which must exist. `load` builds the database from them."""
+    """Collects papers as CSV files in `scratch`, which must exist. `load` builds the database from these files."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
@@ -55,7 +55,6 @@ class GraphWriter:
         self._repositories: dict[Value, Row] = {}
 
     def add_rows(self, rows: PaperRows) -> None:
-        """Adds a paper's rows."""
         for table, data in rows.tables.items():
             self._write(table, "", data)
         for table, own in rows.shared.items():

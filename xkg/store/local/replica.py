@@ -1,7 +1,7 @@
 """Keeps local side indexes up to date for a graph stored elsewhere (`Replica`).
 
-The folder has the files of an embedded graph (`xkg.store.local.generation`) except for the graph itself. All files in
-the folder are derived. Data that is lost, damaged, or from a different graph or embedding model is rebuilt."""
+The folder contains the same files as an embedded graph (`xkg.store.local.generation`), except for the graph itself. All
+files in the folder are derived. Data that is lost, damaged, or from a different graph or embedding model is rebuilt."""
 
 import contextlib
 import logging
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 WAIT_SECONDS = 600.0
 """How long to wait for another process that is updating the copy. Indexing a large graph takes minutes."""
 _QUICK_SECONDS = 1.0
-"""How long an answer waits if it can use an earlier state instead."""
+"""How long to wait for an update before answering from an earlier state."""
 
 
 class Replica:
@@ -94,7 +94,7 @@ class Replica:
         if standing is None or standing.graph != position.graph:
             return False
         if standing.counter > position.counter:
-            # Another process has already caught up, or the graph was reset to an earlier state.
+            # The copy is newer: another process has updated it, or the graph was reset to an earlier state.
             return standing.counter <= self._feed.position().counter
         return standing.counter == position.counter
 

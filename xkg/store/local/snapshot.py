@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from xkg.store.indexes.vectors import VectorIndex
 
 _Index = TypeVar("_Index")
-_hit = functools.partial(tuple.__new__, Hit)  # same as `Hit`, but faster for hundreds of hits
+_hit = functools.partial(tuple.__new__, Hit)  # faster than calling `Hit`, which matters for hundreds of hits
 _LONGEST_NAME = 200
 _ALIKE = 0.8
 _CHOICES = 16
-"""Number of paper selections whose techniques are cached. A selection by year can contain a third of all papers."""
+"""Number of selections of papers for which the techniques are cached. A selection by year can contain a third of all
+papers."""
 
 
 class EmbeddedSnapshot(Catalogue):
@@ -193,7 +194,7 @@ class EmbeddedSnapshot(Catalogue):
         return dict(zip(rows, self.vector_index().vectors(list(rows.values())), strict=True)) if rows else {}
 
     def vector_index(self) -> "VectorIndex":
-        """Returns the vector index, which is verified and mapped on first use."""
+        """Returns the vector index. The first call verifies and maps its file."""
         from xkg.store.indexes.vectors import VectorIndex
 
         with self._loading:
@@ -226,7 +227,7 @@ class EmbeddedSnapshot(Catalogue):
             return self._queries
 
     def text_index(self) -> "TextIndex":
-        """Returns the text index, which is verified and opened on first use."""
+        """Returns the text index. The first call verifies and opens it."""
         from xkg.store.indexes.text import TextIndex
 
         with self._loading:

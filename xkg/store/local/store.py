@@ -164,8 +164,8 @@ class EmbeddedStore:
 
     def rollback(self) -> int:
         """Restores the previous generation, including its bundles, and returns its number. Two earlier generations are
-        kept. Raises `CorruptStoreError` if the previous generation is damaged, and `StoreError` if there is none. In
-        both cases, nothing is changed."""
+        kept. Raises `CorruptStoreError` if the previous generation is damaged, and `StoreError` if there is none. If
+        either error is raised, nothing is changed."""
         self._require_content("roll back")
         with self._generations.writing() as current:
             if current.generation == 0:
@@ -221,8 +221,9 @@ class EmbeddedStore:
         """Rebuilds all derived files with the configured embedding model. Returns the new generation's number, and a
         list of one-line notes.
 
-        If `CURRENT` or the manifest cannot be read, each paper's newest bundle is used. In this case, the notes say so
-        and list all unusable files. Raises `StoreError` if there is no graph, and the same errors as `publish`."""
+        If `CURRENT` or the manifest cannot be read, each paper's newest bundle is used. The notes then say that the
+        newest bundles were used, and list all unusable files. Raises `StoreError` if there is no graph, and the same
+        errors as `publish`."""
         self._require_content("rebuild")
         notes: list[str] = []
         with self._generations.writing(repair=notes) as current:
@@ -303,7 +304,8 @@ class EmbeddedStore:
         measured: str | None = None,
     ) -> int:
         """Builds and publishes a generation. `decided` is the name of the file with decisions, and `measured` the name
-        of the file with ablations. If either is None, the file used by `opened` is kept."""
+        of the file with ablations. If `decided` or `measured` is None, the generation keeps the file that `opened`
+        uses."""
         if decided is None:
             decided = opened.manifest.decisions if opened else ""
         if measured is None:

@@ -33,6 +33,6 @@ def _row_of(connection: Connection, inputs: str) -> str | None:
 
 
 def enter(connection: Connection, inputs: str, paper: str, row: str) -> None:
-    """Stores a paper's row in its lease. Raises the same errors as `Connection`."""
+    """Stores the batch results of a paper (`row`) in the node of its lease. Raises the same errors as `Connection`."""
     values = {"id": _PREFIX + inputs, "paper": key(paper), "row": row}
     connection.write(lambda transaction: transaction.run(_ENTER, values).consume())

@@ -30,7 +30,7 @@ _KINDS: tuple[Kind, ...] = (
     ("CITES", "Paper", "CitedWork"),
     ("SAME_CONCEPT", "Technique", "Technique"),
 )
-"""Edge types, each with the labels of both ends."""
+"""Edge types with the labels of their ends."""
 
 Edges = dict[tuple[Any, Any], dict[str, Any]]
 """The properties of each edge, keyed by the keys of both ends."""
@@ -54,7 +54,7 @@ class _Drawn(Exception):
 def connect(connection: Connection, snapshot: Callable[[], AbstractContextManager[Snapshot]]) -> int:
     """Adds the edges between all papers and returns the number of the commit that includes them.
 
-    Raises `StoreBusyError` if other processes keep writing. In that case, the last process to finish adds the missing
+    Raises `StoreBusyError` if other processes keep writing. The last of these processes to finish then adds the missing
     edges."""
     for _ in range(_ATTEMPTS):
         state = connection.read(read_state)

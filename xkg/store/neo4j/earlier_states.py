@@ -55,8 +55,8 @@ class _Held(NamedTuple):
 
 
 def keep(transaction: neo4j.ManagedTransaction, state: State, papers: Mapping[str, read.Seen]) -> None:
-    """Stores these papers, keyed by key, before the commit in `state` changes them. If a paper is too damaged to be
-    stored, earlier commits can no longer be compared."""
+    """Stores these papers as they were before the commit in `state`. `papers` is keyed by paper key. If a paper is too
+    damaged to be stored, earlier commits can no longer be compared."""
     rows = [
         {
             "id": f"{paper_key}~{seen.generation}",

@@ -21,8 +21,8 @@ _EXAMPLES = 3
 
 
 def problems(connection: Connection, model: str) -> list[str]:
-    """Returns one line for each problem. Problems are papers changed by hand, nodes without a paper, node counts that
-    differ from the bundles, missing edges, and a different embedding model."""
+    """Returns one line for each problem. The check finds papers changed by hand, nodes without a paper, node counts
+    that differ from the bundles, missing edges, and a different embedding model."""
     state = connection.read(read_state)
     require_schema(state, connection)
     found = []

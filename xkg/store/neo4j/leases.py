@@ -55,7 +55,8 @@ def held(
 
     def renew() -> None:
         while not ended.wait(milliseconds / 3000):
-            # The server may become reachable again in time. If not, publishing the paper detects the lost lease.
+            # The server may become reachable again before the lease expires. If the lease is lost, publishing the paper
+            # fails.
             with suppress(StoreError):
                 connection.write(lambda transaction: transaction.run(_RENEW, {**values, "fence": fence}).consume())
 

@@ -1,9 +1,9 @@
 """Stores a paper's complete bundle next to its nodes, so that the conversion from a bundle to Neo4j and back is
 lossless.
 
-The value in the bundle is used if the node contains the same value. This also applies if the node contains a substitute
-for characters that no engine can store (lone surrogates, NUL). If the value was changed in the graph, the graph's value
-is used."""
+A value is read from the bundle unless it was changed in the graph. A substitute in the node for characters that no
+engine can store (lone surrogates, NUL) does not count as a change. A value that was changed in the graph is read from
+the graph."""
 
 import json
 import zlib
@@ -20,7 +20,7 @@ from xkg.store.rows import NODES, key, nested, texts
 _JSON = {("Paper", "references"), ("Technique", "excerpts"), ("Code", "evidence"), ("Code", "claims")}
 _LISTS = {"Technique": "techniques", "Code": "code", "Finding": "findings", "Resource": "resources"}
 _DERIVED = {("Code", "name"), ("Code", "claimed"), ("Code", "attested_by[]")}
-"""Columns computed from other fields."""
+"""Columns that are computed from other fields."""
 _COLUMNS = {
     label: [
         (column.removesuffix("[]"), column.endswith("[]"))
@@ -115,7 +115,7 @@ def _leave_out(fields: dict[str, Any], found: Parts) -> None:
 
 
 def pack(bundle: PaperBundle, visible: frozenset[str], generation: int) -> bytes:
-    """Serialises a bundle's extra data. Techniques with ids in `visible` are nodes."""
+    """Serialises a bundle's extra data. `visible` contains the ids of the techniques that are stored as nodes."""
     fields = bundle.model_dump()
     for name, field in (("techniques", "id"), ("code", "technique")):
         fields[name] = [node if node[field] in visible else {"whole": node} for node in fields[name]]

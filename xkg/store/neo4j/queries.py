@@ -55,8 +55,8 @@ def read(
     seconds: float = 10,
     bytes: int = 1_000_000,
 ) -> Table:
-    """Runs a read-only statement. Returns up to `rows` rows and about `bytes` bytes of JSON. Values are plain JSON, as
-    with the embedded engine. The server stops the transaction after `seconds`.
+    """Runs a read-only statement. Returns at most `rows` rows, and about `bytes` bytes of JSON at most. Values are
+    plain JSON, as with the embedded engine. The server stops the transaction after `seconds`.
 
     Raises `QueryRefusedError` if the statement is not allowed, and `QueryFailedError` if it fails or times out. Also
     raises the driver's errors if the server is unreachable or rejects the login."""
@@ -151,7 +151,7 @@ def _table(
         for record in result:
             try:
                 row = tuple(plain(_value(value)) for value in record.values())
-            except (BrokenRecordError, ValueError, OverflowError):  # dates in the driver and in Python end in 9999
+            except (BrokenRecordError, ValueError, OverflowError):  # dates after the year 9999 are not supported
                 raise QueryFailedError(_BEYOND_DATES) from None
             size += len(json.dumps(row))
             if len(fetched) >= rows or size > bytes:
@@ -203,6 +203,7 @@ def _explained(error: Neo4jError, seconds: float) -> Exception:
         return QueryRefusedError(_MORE_THAN_READS)
     if _NOT_OF_THE_QUERY.intersection(parts):
         return error
-    # Omit the position, which refers to the rewritten statement, and the list of all clauses in the grammar.
+    # The position is omitted because it refers to the rewritten statement. The list of all clauses in the grammar is
+    # also omitted.
     message = (error.message or "").split(" (line ")[0]
     return failure(message if len(message) <= _LONGEST_MESSAGE else message.split(": expected")[0][:_LONGEST_MESSAGE])

@@ -1,8 +1,8 @@
 """Reads papers and changes from the graph.
 
-Neo4j's isolation level is read committed, so readers may see only part of a commit. A paper is therefore compared with
-its bundle's commit number and hash, and reread until both match. A difference that persists means that the graph was
-changed by hand."""
+Neo4j's isolation level is read committed, so readers may see only part of a commit. A paper is therefore read again
+until it matches the commit number and hash of its bundle. A difference that persists means that the graph was changed
+by hand."""
 
 import json
 import time
@@ -23,7 +23,7 @@ from xkg.store.neo4j.lossless_extras import Parts, Rest, unpack
 from xkg.store.rows import key
 
 BATCH = 50
-"""Number of papers to read in two round trips, which amounts to a few megabytes."""
+"""Number of papers (a few megabytes) to read in two round trips."""
 # A commit becomes visible within milliseconds, or within a few tenths of a second on a busy server.
 _PAUSES = (0.02, 0.1, 0.1, 0.2, 0.4, 0.8)
 _LONG_PAUSE = 0.1
@@ -34,7 +34,7 @@ _BUNDLES = (
 )
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
-# Use the same query plan for all sizes, as in `write`.
+# The server should use the same query plan for lists of any length, as in `write`.
 # Use one record per kind, because the driver is slow with thousands of small records.
 _PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     [
@@ -82,7 +82,7 @@ Seen = Stored | CorruptStoreError | None
 
 
 def position(connection: Connection) -> Position:
-    """Returns the graph's position in one round trip. The position is empty if there is no graph."""
+    """Returns the graph's position. This takes one round trip. The position is empty if there is no graph."""
     state = require_schema(connection.read(read_state), connection)
     return Position(state.graph, state.generation)
 
@@ -115,8 +115,8 @@ def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> d
 
 
 def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: Sequence[str]) -> list[list[Paper]]:
-    """Returns a list of papers (without their texts) for each of these ids. If the id is already in the graph, the list
-    is empty. If not, the list contains the papers written to the graph after the commit `since`."""
+    """For each of these ids, returns a list of papers (without their texts). The list is empty if the paper is already
+    in the graph. Otherwise, the list contains the papers written to the graph after the commit `since`."""
     known = {record["id"] for record in transaction.run(_STORED, keys=[key(paper) for paper in papers])}
     heads = [
         Paper(id=json.loads(record["paper"]), **{name: record[name] for name in _HEAD_FIELDS})
@@ -127,7 +127,7 @@ def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: S
 
 def look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
     """Returns the currently visible state of these papers, keyed by key. The state is None for a removed paper. The
-    state is an error for a paper that is not a valid bundle, possibly because a commit is only partly visible."""
+    state is an error if the paper is not a valid bundle, possibly because only part of a commit is visible."""
     found: dict[str, Seen] = {}
     rests: dict[str, tuple[Rest, str, int]] = {}
     for record in transaction.run(_BUNDLES, keys=list(keys)):

@@ -267,7 +267,7 @@ class Neo4jStore:
 
     def _commit(self, work: Callable[[neo4j.ManagedTransaction, migrations.State], None]) -> int:
         """Runs `work` in a write transaction and returns the number of the commit. If `work` raises `_Unchanged`,
-        nothing is committed, and the number of the last commit is returned."""
+        commits nothing and returns the number of the last commit."""
 
         def counted(transaction: neo4j.ManagedTransaction) -> int:
             state = migrations.require_schema(write.begin(transaction), self.connection)
@@ -278,7 +278,7 @@ class Neo4jStore:
             generation = self.connection.write(counted)
         except _Unchanged as unchanged:
             generation = unchanged.generation
-        self._written = True  # even if nothing changed, because an earlier writer may have died before adding edges
+        self._written = True  # set even if nothing changed, because an earlier writer may have died before adding edges
         return generation
 
 

@@ -1,5 +1,5 @@
 """Allows machines that share only a Neo4j server to take turns sending requests to a web server. A turn is a lease on
-the web server's name (`xkg.store.neo4j.leases`). The lease is held during a request and the pause after it. If a
+the web server's name (`xkg.store.neo4j.leases`). The lease is held for a request and the pause that follows it. If a
 machine dies during its turn, the other machines wait until the lease expires."""
 
 import os
@@ -15,7 +15,7 @@ from xkg.store.neo4j.store import Neo4jStore
 
 LEASE_SECONDS = 30.0
 MOST_SECONDS = 600.0
-"""How long to wait for a turn. This is enough for 150 requests from other machines."""
+"""How long to wait for a turn. This is long enough for 150 requests from other machines."""
 _ASK_SECONDS = 0.5
 _AWAY_SECONDS = 60.0
 
@@ -41,7 +41,7 @@ class SharedTurns:
                     self._take(turn, host, seconds)
                 except LeaseHeldError as error:
                     raise UnreachableError(
-                        f"other machines that share the graph have used every turn at {host} for {self._most:g} s; "
+                        f"other machines that share the graph have kept {host} busy for {self._most:g} s; "
                         "run again later, or build on fewer machines"
                     ) from error
                 except StoreError:

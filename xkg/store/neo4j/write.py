@@ -162,7 +162,7 @@ class _Rows:
                     table[node["id"]] = node
             else:
                 names = ["a", "b", *EDGES[row.table][2].replace("[]", "").split()]
-                # A shared symbol is defined only once. Other duplicate edges in a bundle are kept.
+                # A shared symbol is defined only once. Duplicates of all other edges in a bundle are kept.
                 at: Any = row.values if row.table == "DEFINES" else len(table)
                 table[at] = dict(zip(names, values, strict=True))
 
@@ -215,7 +215,7 @@ def _write_statement() -> str:
         "MERGE (t)-[:ABLATED_IN]->(a)"
     )
     parts += ["UNWIND $all.bundles AS row MERGE (b:XkgBundle {id: row.id}) SET b = row", _STAMP]
-    # Never recompute the plan, which would take a second.
+    # `replan=skip` keeps the server from planning this statement again, which would take a second.
     # Nodes are looked up by id, so the plan does not depend on the size of the graph.
     return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)
 

@@ -28,7 +28,7 @@ _UNKNOWN_COMMITS = 3
 _LONGEST_CREDENTIALS = 65_536
 _BOTH_WAYS = "set NEO4J_PASSWORD (and NEO4J_USERNAME), or set store.credentials to a file that contains them"
 
-# Errors are raised as exceptions. Without a handler, the driver would also print these errors to stderr.
+# Without a handler, the driver would print errors to stderr in addition to raising them.
 logging.getLogger("neo4j").addHandler(logging.NullHandler())
 # Notifications quote queries, and important ones are raised as query errors anyway.
 logging.getLogger("neo4j.notifications").propagate = False
@@ -84,7 +84,7 @@ class Connection:
         """Returns this process's driver, connected to Neo4j 5.26 or later."""
         with self._turn:
             if self._process != os.getpid():
-                # Connections opened by the parent process belong to the parent.
+                # After a fork, open connections still belong to the parent process.
                 self._process, self._driver = os.getpid(), None
             if self._driver is None:
                 self._driver = self._connect()
@@ -164,8 +164,8 @@ class Connection:
         return driver
 
     def _cause(self, error: Exception, known: neo4j.Auth) -> Exception:
-        """Returns the underlying reason for a failed connection. The driver hides this reason, because it first asks
-        for the cluster's members."""
+        """Returns the underlying reason for a failed connection. The driver reports a different reason, because it
+        first asks for the cluster's members."""
         if not (isinstance(error, ServiceUnavailable) and self.address.startswith("neo4j")):
             return error
         try:

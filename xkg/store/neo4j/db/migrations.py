@@ -30,7 +30,7 @@ _STATE = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# Concurrent migrations would choose different names, but the constraint allows only one.
+# Concurrent migrations would give the graph different names, but the constraint allows only one.
 _RECORD = (
     "MERGE (m:XkgMeta {id: 'graph'}) "
     "ON CREATE SET m.graph = $graph, m.generation = 0, m.model = '', m.connected = 0, m.forgotten = 0, m.schema = 0 "
