@@ -28,8 +28,8 @@ works."""
 
 
 class SamePaperError(InputError):
-    """Raised if the graph already contains another form of the paper, from a better source. `paper` is that form's
-    id."""
+    """Raised if the graph already contains another form of the paper, from a better source. `paper` is the id of that
+    form."""
 
     def __init__(self, paper: str, message: str) -> None:
         super().__init__(message)

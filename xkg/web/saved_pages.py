@@ -74,8 +74,7 @@ MOST_READ = 2000
 
 
 class Facts(NamedTuple):
-    """The figures for the report. `scores` are mutation scores, and `read` is the number of papers that they come
-    from."""
+    """The figures for the report. `scores` are the mutation scores, which come from `read` papers."""
 
     papers_shown: Sequence[tuple[PaperLine, Coverage]]
     scores: Sequence[float]

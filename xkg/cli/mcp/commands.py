@@ -50,7 +50,7 @@ def install(
             metavar="NAME", help="Environment variable that contains your token [XKG_TOKEN for other machines]."
         ),
     ] = None,
-    name: Annotated[str, typer.Option(help="Name of the server in the client.")] = "xkg",
+    name: Annotated[str, typer.Option(help="Name for this server in the client's configuration.")] = "xkg",
     allow_build: Annotated[
         bool, typer.Option("--allow-build", help="Let the client build papers (xkg serve --allow-build).")
     ] = False,
@@ -81,7 +81,9 @@ def install(
     }
     allowed = [option for option, is_given in options.items() if is_given]
     if url is not None and allowed:
-        raise InputError(f"{allowed[0]} applies only to a server that the client starts: the operator of --url decides")
+        raise InputError(
+            f"{allowed[0]} applies only to a server that the client starts; with --url, its operator decides"
+        )
     if url is None and token_env is not None:
         raise InputError("--token-env requires --url: a server that the client starts needs no token")
     server = clients.local(settings.kg, allowed) if url is None else clients.remote(url, token_env)

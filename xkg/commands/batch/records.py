@@ -148,8 +148,8 @@ def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
 
 
 def shared_settings(settings: Settings, blacklist: Path | None, *, first: bool) -> str:
-    """Returns a digest like that of `deciding_settings`, but equal on all machines that build into the same graph. It
-    covers the blacklist's text instead of its path."""
+    """Returns a digest like that of `deciding_settings`, but equal on all machines that build into the same graph. This
+    digest covers the blacklist's text instead of its path."""
     excluded = [path.read_bytes().hex() for path in (blacklist, settings.serve.exclude) if path and path.is_file()]
     return _digest([*_deciding(settings), excluded, first])
 

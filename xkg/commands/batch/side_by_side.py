@@ -54,7 +54,7 @@ def build_side_by_side(
     publisher = Publisher(builds.settings)
     try:
         if builds.settings.store.url is not None:
-            # An earlier batch may have died before it connected.
+            # An earlier batch may have died before it added the edges between papers.
             publisher.connect()
         waited = 0.0
         while papers:

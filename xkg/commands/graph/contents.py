@@ -135,7 +135,7 @@ def import_graphs(
     file. Also raises the errors of `GraphStore.publish`."""
     from xkg.sandbox.evidence.static_checks import check_parsed
 
-    # If the shell expands `*.json`, an export's list of ablations is among the files.
+    # If the shell expands `*.json`, the files include an export's list of ablations.
     lists = [place for place in places if place.name == EXPORTED and place.is_file()]
     folders = [place for place in places if place.is_dir()] + [place.parent for place in lists]
     files = [file for place in places if place not in lists for file in graph_files(place)]
@@ -217,10 +217,10 @@ def export_graphs(
     to: Path,
     form: ExportFormat,
 ) -> ExportResult:
-    """Writes each of the named papers (default: all) to its own file in a folder, and the measurements of their
-    techniques to another file. BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError` if a paper
-    is unknown, and `InputError` if the format is unknown or the folder is not writable. For HTML, raises `ConfigError`
-    if the `web` extra is not installed."""
+    """Writes the named papers (default: all) to separate files in a folder, and the measurements of their techniques to
+    another file. BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError` if a paper is unknown, and
+    `InputError` if the format is unknown or the folder is not writable. For HTML, raises `ConfigError` if the `web`
+    extra is not installed."""
     if form not in get_args(ExportFormat):
         raise InputError(f"{form!r} is not a format; choose from {', '.join(get_args(ExportFormat))}")
     if form == "html":
@@ -271,7 +271,7 @@ def write_page(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}); choose another place") from error
+        raise InputError(f"{path} cannot be written ({error.strerror}); choose another path") from error
 
 
 def remove(settings: Settings, paper: str) -> RemoveResult:

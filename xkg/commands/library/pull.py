@@ -100,10 +100,10 @@ def pull(
     """Pulls new papers from the library at `place`, all of them by default. `papers` selects papers by name. `topic`
     selects papers with all of these words in the title or technique names. `level` selects papers whose code is claimed
     to be at this level or above. Levels are claims until a trusted key attests them or this machine verifies them.
-    `verify` is the number of new code nodes to run first. If any of them fails, nothing is pulled. If the graph already
-    contains a paper, it shows the version with more proven code, or the library's version if `prefer` is set. The other
-    version is kept in a file. Papers on the `blacklist` are not pulled. To continue an interrupted pull, call this
-    function again.
+    `verify` is the number of new code nodes to run first. If any of these nodes fails, nothing is pulled. If the graph
+    already contains a paper, it shows the version with more proven code, or the library's version if `prefer` is set.
+    The other version is kept in a file. Papers on the `blacklist` are not pulled. To continue an interrupted pull, call
+    this function again.
 
     Raises `UnknownIdError` if the library does not contain a paper, `UnreachableError` if the library cannot be
     reached, and `UnsafeInputError` if it was tampered with. Also raises the errors of `GraphStore.publish`."""

@@ -75,8 +75,8 @@ def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
 
 def technique_id(snapshot: Snapshot, reference: str) -> str:
     """Returns the full id of a technique, given its id, short id or name. If a paper has several techniques with this
-    name, returns the first one with code, or else simply the first. Raises `UnknownIdError`, which lists the nearest
-    techniques, and `AmbiguousIdError` if several papers have a technique with this name."""
+    name, returns the first one with code, or the first one if none has code. Raises `UnknownIdError`, which lists the
+    nearest techniques, and `AmbiguousIdError` if several papers have a technique with this name."""
     wanted = reference.strip()
     if wanted.startswith("#"):  # plans abbreviate technique ids to `#…`
         raise UnknownIdError(f"{quoted(wanted)} is only the end of an id; put the paper's id before it")
@@ -175,9 +175,9 @@ def _short(snapshot: Snapshot, technique: str, papers: dict[str, str]) -> str:
 
 
 def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) -> str:
-    """Returns the shortest unambiguous reference to a paper. This is the paper's id or, if that is derived from the
-    title, the title up to a colon or its first three or more words. `before_mark` means that `#` will follow, so the
-    reference cannot be mistaken for a technique."""
+    """Returns the shortest unambiguous reference to a paper. For an id that is derived from the title, this is the
+    title up to a colon, or its first three or more words. For any other id, it is the id itself. `before_mark` means
+    that `#` will follow, so the reference cannot be mistaken for a technique."""
     if not paper.startswith("title:"):
         return paper
     heading = snapshot.headings([paper]).get(paper)

@@ -20,8 +20,8 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True)
 class Pair:
-    """A technique and its code. `text` excludes the test. `place` is the position in the build order. If the pair does
-    not fit, only `name` is shown."""
+    """A technique and its code. `text` excludes the test. `place` is the position in the build order. If the budget is
+    too small for the pair, only `name` is shown."""
 
     technique: str
     place: int

@@ -1,7 +1,7 @@
 """Protects against DNS rebinding and detects whether other machines can reach the server.
 
-An attacker can make a web page's host name resolve to this machine. The page's requests contain this name in the Host
-header, and must not reach a server that trusts local requests."""
+An attacker can make a web page's host name resolve to this machine. Requests from this page contain the host name in
+the Host header. They must not reach a server that trusts local requests."""
 
 import socket
 from collections.abc import Sequence

@@ -152,7 +152,7 @@ class _Piece:
 
     def nearness(self, wanted: AbstractSet[str]) -> float:
         """Returns the cosine between the piece's words and the wanted words, up to a constant factor. Returns 0 for
-        `__init__`, which mostly repeats names from other functions."""
+        `__init__`, because its words mostly repeat names from other functions."""
         own = terms(" ".join([*self.lines, self.about]))
         return 0 if "def __init__(" in self.lines[0] else len(own & wanted) / max(1, len(own)) ** 0.5
 
