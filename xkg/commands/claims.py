@@ -45,9 +45,9 @@ class OtherFormError(XkgError):
 
 
 class Claims(AbstractContextManager["Claims"]):
-    """One build's claim, which ends when the context manager exits. `GraphStore.publish` needs `fences` and `since`,
-    the graph's counter when its papers were compared. `notes` are shown to the user. An unreachable store causes no
-    error; the paper then waits in the outbox."""
+    """One build's claim, which ends when the context manager exits. `GraphStore.publish` needs `fences` and `since`.
+    `since` is the graph's counter at the time when its papers were compared. `notes` are shown to the user. An
+    unreachable store causes no error; the paper then waits in the outbox."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -255,7 +255,7 @@ def _none_stale(stale: set[str] | None) -> tuple[str, ...]:
 def _visibility(hidden: "Counter[bool]") -> list[str]:
     notes = []
     if hidden[True]:
-        notes.append(f"{plural(hidden[True], 'technique')} now hidden, below the required level")
+        notes.append(f"{plural(hidden[True], 'technique')} now hidden (below the required level)")
     if hidden[False]:
-        notes.append(f"{plural(hidden[False], 'technique')} visible again, at the required level")
+        notes.append(f"{plural(hidden[False], 'technique')} visible again (at or above the required level)")
     return notes

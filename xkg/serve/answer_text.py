@@ -62,7 +62,7 @@ _SHORT = 80
 """The maximum length of text in a row's head line."""
 
 _NOT_SHOWN = frozenset(("component_ids", "content", "depth", "notice", "query"))
-"""Fields omitted from the text."""
+"""Fields that are omitted from the text."""
 
 
 def text(answer: AnyAnswer) -> str:

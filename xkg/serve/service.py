@@ -83,9 +83,9 @@ class Service:
         filters: Filters | None = None,
         verify: bool = False,
     ) -> types.SearchAnswer:
-        """Returns up to `k` techniques that fit the query. If `verify` is set, the language model judges the
-        techniques, for up to `serve.questions.wait_seconds`. The answer says if the model did not reply. Without a
-        model, the answer contains the verifier's question, so that the reader can answer it."""
+        """Returns up to `k` techniques that fit the query. If `verify` is set, the language model judges the techniques
+        within at most `serve.questions.wait_seconds`. The answer says if the model did not reply. Without a model, the
+        answer contains the verifier's question, so that the reader can answer it."""
         if not query.strip():
             raise InputError("the query is empty; give a technique's name, or describe what the code should do")
         chosen = filters or EVERYTHING

@@ -311,5 +311,5 @@ def advice(client: Client, scope: Scope, server: Local | Remote, name: str) -> l
 
 
 def _token_input(variable: str) -> dict[str, Any]:
-    description = f"Token of the xkg server (xkg token create), as in {variable}"
+    description = f"Token for the xkg server (from `xkg token create`), as in {variable}"
     return {"type": "promptString", "id": _TOKEN_INPUT, "description": description, "password": True}

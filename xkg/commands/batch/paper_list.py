@@ -140,8 +140,8 @@ def _work(paper: str) -> tuple[str, str]:
 
 
 def _source(repository: str | None) -> tuple[str, str]:
-    """Returns a key for a repository, whatever the form of its address, and its commit, branch or tag ('' if there is
-    none)."""
+    """Returns a key for a repository that is the same for all forms of its address, and its commit, branch or tag (''
+    if there is none)."""
     known = None if repository is None or Path(repository).exists() else repository_address(repository)
     return (repository or "", "") if known is None else (known.name, known.reference)
 

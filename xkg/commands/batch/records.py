@@ -62,8 +62,8 @@ def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: floa
 
 
 class Record(Value):
-    """A row, the listed paper's key and a digest of all its inputs. `lasting` is True if the same inputs would fail
-    again."""
+    """A row, with the listed paper's key and a digest of all inputs of its build. `lasting` is True if the same inputs
+    would fail again."""
 
     key: str
     inputs: str

@@ -46,9 +46,9 @@ def build_side_by_side(
 ) -> tuple[str, ...]:
     """Builds papers, `engine.jobs` at a time, and publishes finished papers together while others are being built.
     Calls `ended` when a paper has been published or has failed, and `notify` for each of the paper's events. These
-    functions are called from several threads, but `ended` only from one at a time. If builds write directly to the
-    graph, `ended` is called within the paper's `turn`. A paper that another machine is building is retried after all
-    others. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises errors from
+    functions are called from several threads, but only one thread at a time calls `ended`. If builds write directly to
+    the graph, `ended` is called within the paper's `turn`. A paper that another machine is building is retried after
+    all others. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises errors from
     `ended`. An interrupt ends all builds, but finished papers are still published."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
@@ -81,8 +81,8 @@ def _round(
     turn: Turn,
     wait_for_held: bool,
 ) -> dict[ListedPaper, bool]:
-    """Builds and publishes papers. Returns a dictionary of the papers to retry, whose values are True if another
-    machine has a lease on the paper."""
+    """Builds and publishes papers. Returns the papers to retry as keys; a value is True if another machine has a lease
+    on the paper."""
     waiting: queue.SimpleQueue[ListedPaper] = queue.SimpleQueue()
     for listed in papers:
         waiting.put(listed)

@@ -136,7 +136,7 @@ def _change(
         bare, envelopes = without_code(bare), ()
         ablations = [each.model_copy(update={"diff": ""}) for each in ablations]
     there = {version.content: version for version in row.versions} if row is not None else {}
-    # The levels of a bundle that came from this library differ between the graph and the library.
+    # If a bundle came from this library, its levels in the graph differ from its levels in the library.
     content = (
         known.content if known is not None and known.stored == stored and not claims_only else bundles.sha256(bare)
     )

@@ -174,8 +174,8 @@ def at_least(line: PaperLine, level: Level) -> int:
 
 
 def proven(line: PaperLine) -> float:
-    """Scores how well a paper's code is proven, as the sum of the nodes' weights, which are highest for levels that
-    require running the code."""
+    """Scores how well a paper's code is proven: the sum of the weights of its nodes' levels. Levels that require
+    running the code have the highest weights."""
     return sum(count * _WEIGHTS[level] for level, count in line.levels.items())
 
 

@@ -202,8 +202,8 @@ def _rows(groups: Sequence[Group], views: dict[str, TechniqueView], fits: Mappin
 
 
 def _with_code(group: Group, views: dict[str, TechniqueView]) -> Group:
-    """Returns the row. Replaces a row's lead that has no code with a technique of the same name that does, if there is
-    one."""
+    """Returns the row. If the row's lead has no code, replaces it with a technique of the same name that has code, if
+    there is one."""
     if views[group.lead].code is not None:
         return group
     for other in group.relatives[:MOST_RELATIVES]:

@@ -64,7 +64,7 @@ class Strengths:
                 start = end
 
     def strongest(self) -> list[list[str]]:
-        """Returns the techniques for which to compute late interaction, for each text."""
+        """Returns, for each text, the techniques for which to compute late interaction."""
         import numpy as np
 
         order = np.argsort(np.where(self._there, -self._strength, np.inf), axis=1, kind="stable")[:, :INTERACTING]

@@ -149,7 +149,8 @@ def add(server: MCPServer, service: Service) -> None:
 
 
 def _from_technique(answer: PaperAnswer, start: int) -> PaperAnswer:
-    """Returns the answer with the techniques from `start`. Pages after the first omit the other fields."""
+    """Returns the answer with the techniques from position `start` onwards. Pages after the first omit the other
+    fields."""
     if start == 0:
         return answer
     techniques = answer.techniques[start:]

@@ -198,7 +198,7 @@ def _beginning(lines: Sequence[str], characters: int) -> list[str]:
 
 
 def heads(implementation: str, characters: int) -> str:
-    """Returns the heads of the code's functions and classes as one line."""
+    """Returns `def NAME` or `class NAME` for each of the code's functions and classes, as one line."""
     return short(", ".join(_heads(implementation.splitlines())), characters)
 
 

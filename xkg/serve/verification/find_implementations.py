@@ -53,7 +53,7 @@ def find_implementations(
     informative than its individual steps. If no model is available, the answer contains the verifier's question, so
     that the reader can answer it.
 
-    Waits for the model for up to twice `serve.questions.wait_seconds`. Later replies are ignored. Raises any error from
+    Waits at most twice `serve.questions.wait_seconds` for the model. Later replies are ignored. Raises any error from
     `seek`."""
     found = decompose(questions, task)
     decomposed, left_out = found.by, len(found.steps) - MOST_STEPS

@@ -171,7 +171,7 @@ def _span(first: int, last: int) -> str:
 
 
 def _shown(codebase: Codebase | None, symbol: Symbol, at: Location | None) -> tuple[list[Line], int]:
-    """Returns a symbol's lines, with focus lines marked, and the number of lines that were cut."""
+    """Returns a symbol's lines, with the focus lines marked, and the number of lines that were cut."""
     module = next((m for m in codebase.modules if m.path == symbol.path), None) if codebase else None
     if module is None:
         return [], 0
