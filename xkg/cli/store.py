@@ -69,7 +69,7 @@ def export(
     ] = None,
     format: Annotated[
         Literal["peer", "bundle", "html", "bibtex", "csl", "graphml"],
-        typer.Option(help="Format: the peer's JSON, bundles, standalone HTML pages, BibTeX, CSL-JSON or GraphML."),
+        typer.Option(help="Format: peer-format JSON, bundles, standalone HTML pages, BibTeX, CSL-JSON or GraphML."),
     ] = "peer",
 ) -> "ExportResult":
     """Write each paper to a file in a folder; BibTeX, CSL-JSON and GraphML write all papers to one file."""

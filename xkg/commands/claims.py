@@ -40,8 +40,8 @@ class SamePaperError(InputError):
 
 
 class OtherFormError(XkgError):
-    """Raised if another form of the paper was published during its build. The paper must be rebuilt under that form's
-    id."""
+    """Raised if another form of the paper was published during its build. The paper must be rebuilt under the id of
+    that form."""
 
 
 class Claims(AbstractContextManager["Claims"]):

@@ -14,7 +14,7 @@ MOST_PROCESSES = 64
 
 
 class EngineFields(TypedDict, total=False):
-    """Where to run the work, and how much of it in parallel."""
+    """Where to run the work, and how much of it to run in parallel."""
 
     jobs: Annotated[
         int, Option("Number of papers or runs in parallel (default: 1; with --engine ray, as many as the nodes allow).")

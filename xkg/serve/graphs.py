@@ -29,7 +29,7 @@ def served_folders(settings: Settings) -> dict[str, Path]:
     folders = (settings.kg, *settings.serve.graphs)
     named = {folder.resolve().name: folder for folder in folders}
     if len(named) < len(folders):
-        raise InputError("two graphs have the same name, because their folders do; rename one folder")
+        raise InputError("two graphs have the same name, because their folders have the same name; rename one")
     if len(folders) > 1 and settings.store.url is not None:
         raise InputError("only graphs in folders can be served together; store.url is a single graph, so pass one --kg")
     return named

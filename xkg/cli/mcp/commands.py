@@ -136,7 +136,7 @@ def _left_behind(settings: "Settings") -> list[str]:
     if not settings.kg.is_dir():
         lines.append(f"note: there is no graph in {settings.kg.absolute()} yet")
     if Path("xkg.yaml").is_file():
-        lines.append("note: the server reads xkg.yaml from the folder in which it starts, which may be another one")
+        lines.append("note: the server reads xkg.yaml from the folder in which it starts, which may not be this one")
     names = sorted(variable for variable in os.environ if variable.startswith("XKG_") and variable != "XKG_KG")
     if names:
         lines.append(f"note: if these variables matter, set them in the client's environment too: {', '.join(names)}")

@@ -81,8 +81,8 @@ def _round(
     turn: Turn,
     wait_for_held: bool,
 ) -> dict[ListedPaper, bool]:
-    """Builds and publishes papers. Returns the papers to retry as keys; a value is True if another machine has a lease
-    on the paper."""
+    """Builds and publishes papers. Returns a dictionary whose keys are the papers to retry; a value is True if another
+    machine has a lease on the paper."""
     waiting: queue.SimpleQueue[ListedPaper] = queue.SimpleQueue()
     for listed in papers:
         waiting.put(listed)

@@ -128,8 +128,8 @@ def import_graphs(
     own: bool = False,
     notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> ImportResult:
-    """Publishes all readable graph files in `places` (files, or folders of files) in one step. Graph files are the
-    peer's JSON, bundles and exported ablations. Levels in bundles become claims, unless the bundles are the user's
+    """Publishes all readable graph files in `places` (files, or folders of files) in one step. Graph files are
+    peer-format JSON, bundles and exported ablations. Levels in bundles become claims, unless the bundles are the user's
     `own`. Keeps levels that the graph has already proven for the same code. At each step, calls `notify` with the
     step's name, the number done, the total, and the current item. Raises `InputError` if a place contains no graph
     file. Also raises the errors of `GraphStore.publish`."""

@@ -37,7 +37,7 @@ class Page:
         self._before = b"" if cursor is None else _read(cursor, self._question)
 
     def start(self, keys: Sequence[str]) -> int:
-        """Returns how many rows come before the page, in a list with these row keys. Raises `InputError` if the list
+        """Returns how many rows of a list with these row keys come before the page. Raises `InputError` if the list
         has changed since the cursor was issued."""
         if not self._before:
             return 0

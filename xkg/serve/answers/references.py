@@ -175,9 +175,9 @@ def _short(snapshot: Snapshot, technique: str, papers: dict[str, str]) -> str:
 
 
 def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) -> str:
-    """Returns the shortest unambiguous reference to a paper. For an id that is derived from the title, this is the
-    title up to a colon, or its first three or more words. For any other id, it is the id itself. `before_mark` means
-    that `#` will follow, so the reference cannot be mistaken for a technique."""
+    """Returns the shortest unambiguous reference to a paper. This is its id or, if the id is derived from the title,
+    the title up to a colon or its first three or more words. `before_mark` means that `#` will follow, so the
+    reference cannot be mistaken for a technique."""
     if not paper.startswith("title:"):
         return paper
     heading = snapshot.headings([paper]).get(paper)

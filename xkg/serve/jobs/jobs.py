@@ -59,7 +59,7 @@ XKG = (sys.executable, "-P", "-c", _START, str(Path(__file__).resolve().parents[
 
 
 def by_caller(settings: Settings) -> bool:
-    """Returns whether callers answer their jobs' questions by default. By default, callers answer if the configured
+    """Returns whether callers answer their jobs' questions by default. Callers answer by default if the configured
     model is `caller`, or if its API key is missing and no cost limit is set."""
     llm = settings.llm
     if llm.model in ("none", CALLER) or llm.max_cost is not None or not uses_server(llm):

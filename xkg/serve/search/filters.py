@@ -118,5 +118,5 @@ class Filters:
 
 
 def _package(name: str) -> str:
-    """Normalizes a distribution name as package indexes do."""
+    """Normalizes a distribution name the way package indexes do."""
     return re.sub(r"[-_.]+", "-", name.strip()).casefold()

@@ -88,8 +88,8 @@ def strongest(strength: Mapping[str, float], most: int) -> list[str]:
 
 
 def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
-    """Returns the first `k` rows. The leads of the next few rows are added as relatives to those of these rows that
-    are from the same paper. This helps if a query lists a method's steps and more than `k` steps match."""
+    """Returns the first `k` rows. Each of the next few leads is added as a relative to a row from the same paper, if
+    there is one. This helps if a query lists a method's steps and more than `k` steps match."""
     shown = [Group(row.lead, list(row.relatives)) for row in rows[:k]]
     for row in rows[k : k + CROWDED_OUT]:
         beside = (other for other in shown if paper_of(other.lead) == paper_of(row.lead))

@@ -37,8 +37,8 @@ class Candidate:
 
 
 def labelled(candidates: Sequence[Candidate]) -> dict[str, tuple[Candidate, TechniqueView]]:
-    """Maps labels in the question to techniques. A row's lead has a label such as `2`, its relatives `2a`, `2b` and so
-    on."""
+    """Maps labels in the question to techniques. A row's lead has a label such as `2`, and its relatives have labels
+    such as `2a` and `2b`."""
     return {
         f"{number}{LETTERS[place - 1] if place else ''}": (candidate, view)
         for number, candidate in enumerate(candidates, start=1)

@@ -166,7 +166,7 @@ def _checking(candidates: Sequence[Candidate]) -> Callable[[Verdict], str | None
     def check(verdict: Verdict) -> str | None:
         named_candidates = [judgement.candidate for judgement in verdict.judgements]
         if odd := [name for name in (*named_candidates, *verdict.best_first) if name not in known]:
-            return f"there is no candidate {odd[0][:40]!r}; there are 1 to {len(numbers)}, and those with a letter"
+            return f"there is no candidate {odd[0][:40]!r}; the labels are 1 to {len(numbers)} and those with a letter"
         groups = list(dict.fromkeys(name.rstrip(LETTERS) for name in named_candidates))
         if (
             groups != sorted(groups, key=int)
