@@ -35,7 +35,7 @@ class Check(Value):
 
 
 class Report(Value):
-    """All checks, in the order in which a build needs the checked parts."""
+    """All checks. Parts that a build needs earlier are checked earlier."""
 
     findings: tuple[Check, ...]
 

@@ -37,8 +37,8 @@ def served_folders(settings: Settings) -> dict[str, Path]:
 
 def of_each_graph(settings: Settings, make: Callable[[str, Settings], T]) -> T:
     """Calls `make` with the name and settings of each graph. If there is a single graph, returns the result of this
-    call. Otherwise, returns an object that delegates each method call to the result for the selected graph. Raises the
-    same errors as `served_folders`."""
+    call. If there are several graphs, returns an object that delegates each method call to the result for the selected
+    graph. Raises the same errors as `served_folders`."""
     folders = served_folders(settings)
     made = {name: make(name, settings.model_copy(update={"kg": folder})) for name, folder in folders.items()}
     return next(iter(made.values())) if len(made) == 1 else cast(T, Graphs(made))

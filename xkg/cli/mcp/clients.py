@@ -35,10 +35,10 @@ _TOKEN_INPUT = "xkg-token"
 @dataclass(frozen=True)
 class _Format:
     """How a client is configured. `servers` is the name of the table of servers. `project` and `user` are the client's
-    files. Both are None if there is no file, or if only the client may write it. `local` and `remote` are extra fields
-    for each kind of server. `url` is the field for an address, or None if the file does not support addresses.
-    `variable` is the syntax with which a header refers to an environment variable, or None if headers cannot do so.
-    `check` tells the user how to check that the server works."""
+    files. `project` and `user` are None if there is no such file, or if only the client may write it. `local` and
+    `remote` are extra fields for each kind of server. `url` is the field for an address, or None if the file does not
+    support addresses. `variable` is the syntax with which a header refers to an environment variable, or None if
+    headers cannot do so. `check` tells the user how to check that the server works."""
 
     name: str
     servers: str

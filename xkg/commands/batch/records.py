@@ -130,9 +130,10 @@ def key(listed: ListedPaper) -> str:
 
 
 def inputs(listed: ListedPaper, decided: str) -> str:
-    """Returns a digest of the inputs to a paper's build. It covers the size and modification time of the paper's and
-    the repository's files, and `decided`, the digest of the inputs that all papers share (`deciding_settings`). Remote
-    sources (arXiv, an address) are treated as unchanged. To fetch new versions, build the paper by name."""
+    """Returns a digest of the inputs to a paper's build. The digest covers the sizes and modification times of the
+    files of the paper and the repository, and `decided`. `decided` is the digest of the inputs that all papers share
+    (`deciding_settings`). Remote sources (arXiv, an address) are treated as unchanged. To fetch new versions, build the
+    paper by name."""
     repository = listed.repository and _files(listed.repository)
     return _digest([decided, _files(listed.paper), repository, listed.paper_id, listed.record is not None])
 

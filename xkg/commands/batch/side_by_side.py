@@ -45,9 +45,9 @@ def build_side_by_side(
     turn: Turn = lambda _: nullcontext(True),
 ) -> tuple[str, ...]:
     """Builds papers, `engine.jobs` at a time, and publishes finished papers together while others are being built.
-    Calls `ended` when a paper has been published or has failed, and `notify` for each of the paper's events. These
-    functions are called from several threads, but only one thread at a time calls `ended`. If builds write directly to
-    the graph, `ended` is called within the paper's `turn`. A paper that another machine is building is retried after
+    Calls `ended` when a paper has been published or has failed, and `notify` for each of the paper's events. `ended`
+    and `notify` are called from several threads, but only one thread at a time calls `ended`. If builds write directly
+    to the graph, `ended` is called within the paper's `turn`. A paper that another machine is building is retried after
     all others. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises errors from
     `ended`. An interrupt ends all builds, but finished papers are still published."""
     notes: tuple[str, ...] = ()

@@ -103,8 +103,8 @@ class RemoveResult(Value):
 
 
 class IndexReport(Value):
-    """The problems in the stored graph, one per line. There are none if all files match their checksums. `generation`
-    is the generation that was checked, 0 if the graph is empty, or None if there are problems."""
+    """The problems in the stored graph, one per line. `problems` is empty if all files match their checksums.
+    `generation` is the generation that was checked, 0 if the graph is empty, or None if there are problems."""
 
     generation: int | None
     problems: tuple[str, ...]

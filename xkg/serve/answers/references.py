@@ -102,8 +102,8 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
 
 def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
     """Returns techniques similar to a text. If the text starts with a paper's id, only that paper's techniques with
-    similar paths are returned. If there are none, returns the paper's first few techniques. Returns an empty list for a
-    hidden technique."""
+    similar paths are returned. If no path is similar, returns the paper's first few techniques. Returns an empty list
+    for a hidden technique."""
     paper, mark, path = wanted.rpartition("#")
     if not mark:
         return [hit.id for hit in snapshot.find_text(wanted, _NAMED)]
@@ -193,8 +193,8 @@ def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) ->
 
 
 def _proposing(snapshot: Snapshot, name: str) -> list[str]:
-    """Returns the papers that have a technique with this name. If it is the main method of some papers, returns only
-    those papers. If several papers are returned, the name is ambiguous."""
+    """Returns the papers that have a technique with this name. If the technique is the main method of some papers,
+    returns only those papers. If several papers are returned, the name is ambiguous."""
     named = snapshot.named(name)
     own = dict.fromkeys(paper_of(t) for t in named if "/" not in t.partition("#")[2])
     return list(own or dict.fromkeys(map(paper_of, named)))

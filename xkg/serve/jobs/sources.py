@@ -1,9 +1,9 @@
 """Validates the sources that remote callers may build: arXiv papers, repositories on allowed hosts, and paths under
 `roots`.
 
-Otherwise, untrusted callers could make the server access its own network or files, or pass options to the programs that
-it runs. Source names must therefore match strict patterns and refer to allowed hosts, and are normalized before they
-are passed to any program."""
+Without this validation, untrusted callers could make the server access its own network or files, or pass options to the
+programs that it runs. Source names must therefore match strict patterns and refer to allowed hosts, and are normalized
+before they are passed to any program."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -139,8 +139,8 @@ class JobTable:
             return [self._row(db, id) for id in ids[:most]], len(ids)
 
     def next(self) -> Row | None:
-        """Returns the running job, if any. Otherwise, returns the next waiting job. The caller whose last job started
-        longest ago goes first, so that one caller's jobs do not hold up everyone else's."""
+        """Returns the running job, if any. If no job is running, returns the next waiting job. The caller whose last
+        job started longest ago goes first, so that one caller's jobs do not hold up everyone else's."""
         last = "SELECT coalesce(max(started), '') FROM jobs AS earlier WHERE earlier.asked_by = jobs.asked_by"
         order = f"state IN ('queued', 'running') ORDER BY state DESC, ({last}), id LIMIT 1"
         with self._reading() as db:

@@ -28,8 +28,8 @@ _CONSTANT, _SHARED, _BOTH, _SMALL = -6.06, 8.62, 3.78, 0.41
 _NAME_MEAN, _NAME_LEAST, _TERM = 1.92, 4.96, -1.63
 """Coefficients of the logistic regression that predicts whether the graph answers a query. The model was fitted on the
 404 queries in `evaluation/gold/search/calibration.jsonl`, 221 of which have an answer in 22 imported papers. Each query
-was run on all 43 papers, on these 22 papers, and on random samples of 10, 4 and 1 papers. Both outcomes have equal
-weight. The features of a query are those of the best of its first five techniques."""
+was run on all 43 papers, on the 22 papers with answers, and on random samples of 10, 4 and 1 papers. Both outcomes have
+equal weight. The features of a query are those of the best of its first five techniques."""
 
 _NEAR = 0.43
 _NAME = Coverage(0.3, 0.14)

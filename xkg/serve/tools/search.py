@@ -55,14 +55,14 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
     ) -> SearchAnswer:
         """Finds techniques from papers, with their code, for one implementation step.
 
-        Rows are sorted best first; pass a row's id to get_code. All tools accept short ids and unique names. `score` (0
-        to 1) is roughly the probability that the row fits, `level` the code's proven level, `no_code` why there is
-        none, and `measured` the largest effect in an ablation. `relatives` are matching ancestors or descendants. If
-        there are no rows, nothing fits, and `nearest` is probably not what you want.
+        Rows are best first; pass a row's id to get_code. All tools accept short ids and unique names. `score` is
+        roughly the probability that the row fits. `level` is the code's proven level, `no_code` says why there is none,
+        and `measured` is the largest effect in an ablation. `relatives` are matching ancestors or descendants. If there
+        are no rows, nothing fits, and `nearest` is probably not what you want.
 
         If `verify` is set, a model reads each candidate's code. `rows` lists those that fit, with `reason` and
-        `guidance`; `dropped` lists the rest. `verified` names the model. If it says why nothing was verified, answer
-        `question` to judge the rows."""
+        `guidance`; `dropped` lists the rest. `verified` names the model, or says why there is none. In that case,
+        answer `question` to judge the rows."""
         filters = Filters.of(
             papers=tuple(papers),
             years=(first_year, last_year),
