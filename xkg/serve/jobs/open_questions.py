@@ -22,7 +22,7 @@ included in full."""
 # Matches the delimiters that `xkg.llm.prompt` puts around a question's inputs.
 _OPENING = re.compile(r"<<<(\w{1,60}) ([0-9a-f]{8})>>>\n")
 _WORTH = 400
-"""Data with at least this many characters is not repeated."""
+"""Data of at least this many characters is not repeated."""
 
 
 class JobQuestion(Value):

@@ -38,8 +38,8 @@ class Filters:
     - `exclude`: references to papers, techniques and code to skip (`xkg.serve.answers.references`), such as
       techniques that the caller has already seen
     - `with_code`: only techniques with code
-    - `attested_by`: the fingerprint of a trusted key (`of` also accepts its name): only code for which this key attests
-      `level` or higher, regardless of other keys"""
+    - `attested_by`: only code for which this trusted key, given as a fingerprint, attests `level` or higher,
+      regardless of other keys (`of` also accepts the key's name)"""
 
     papers: Sequence[str] = ()
     years: tuple[int | None, int | None] = (None, None)

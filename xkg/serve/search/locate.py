@@ -88,8 +88,8 @@ def as_technique(text: str) -> Technique:
 
 
 def ranked(places: Sequence[LocatedPlace]) -> list[LocatedPlace]:
-    """Returns the distinct places, best first. A whole file is omitted if there is also a place within the file, which
-    is more useful for an ablation."""
+    """Returns the distinct places, best first. A whole file is omitted if a place within the file was also found,
+    because that place is more useful for an ablation."""
     parts = {(p.repository, p.path) for p in places if p.symbol != p.path}
     unique: dict[tuple[str, str, int, int], LocatedPlace] = {}
     for place in sorted(places, key=lambda p: -p.score):

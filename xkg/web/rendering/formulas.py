@@ -10,7 +10,7 @@ from xkg.web.rendering.long_texts import cut
 
 LONGEST_FORMULA = 2000
 LONG_FORMULA = 48
-"""Inline formulas at least this long scroll if they are wider than the column."""
+"""Inline formulas of at least this length scroll if they are wider than the column."""
 
 # Matches $x$ (as in Pandoc, so that "$5 and $6" remains text), \(x\), $$x$$, \[x\] and `code`. Nested delimiters are
 # not supported, so matching takes linear time even if many delimiters are unclosed. Also matches formulas without
