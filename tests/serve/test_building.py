@@ -82,7 +82,7 @@ async def ended(client: Client, job: int) -> dict[str, Any]:
 async def test_a_paper_is_built_and_found(building: Running, graph_copy: Path) -> None:
     token = Tokens(graph_copy).create("laptop", SCOPES)
     async with connected(building, token) as client:
-        assert "A paper that is missing can be built" in (client.instructions or "")
+        assert "To add a missing paper, call build" in (client.instructions or "")
         job = await ask(client, "build", paper="paper/svgd.tex", repository="code")
         assert (job["job"], job["state"] in ("queued", "running"), job["asked_by"]) == (1, True, "laptop")
         again = await ask(client, "build", paper=str(EXAMPLE / "paper" / "svgd.tex"), repository="code")

@@ -47,9 +47,9 @@ def implement(
     """Let an agent implement a method in starter code.
 
     The agent works on a private copy and runs everything in the sandbox; your repository stays unchanged until `xkg
-    implement apply RUN`. The result has a class: A runs without errors and beats the starter code, B runs without
-    errors, C has errors, D implements nothing. The exit code is 0 for A and B. To resume an interrupted run, repeat the
-    command."""
+    implement apply RUN`. The result has one of four classes: A runs without errors and beats the starter code, B runs
+    without errors, C has errors, and D implements nothing. The exit code is 0 for A and B. To resume an interrupted
+    run, repeat the command."""
     from xkg.agents.codification.task import read_task
     from xkg.cli.display.progress import json_lines, text_lines
     from xkg.commands.implement import implement

@@ -200,9 +200,9 @@ def locate(
     repo: Annotated[
         Path | None, typer.Option(help="Folder with a clone of a repository, with or without local changes.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Maximum number of places.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Maximum number of matches.")] = 10,
 ) -> "LocateAnswer":
-    """Find the lines that implement a technique; each place is certain, doubtful or weak."""
+    """Find the lines that implement a technique. Each match is rated certain, doubtful or weak."""
     return service.locate(" ".join(technique), repo, k)
 
 

@@ -69,7 +69,7 @@ def export(
     ] = None,
     format: Annotated[
         Literal["peer", "bundle", "html", "bibtex", "csl", "graphml"],
-        typer.Option(help="Format: the peer's JSON, bundles, standalone HTML pages, BibTeX, CSL-JSON or GraphML."),
+        typer.Option(help="Format: peer-format JSON, bundles, standalone HTML pages, BibTeX, CSL-JSON or GraphML."),
     ] = "peer",
 ) -> "ExportResult":
     """Write each paper to a file in a folder; BibTeX, CSL-JSON and GraphML write all papers to one file."""
@@ -86,7 +86,7 @@ def push(
     place: Place,
     papers: OnlyPapers = None,
     claims_only: Annotated[
-        bool, typer.Option("--claims-only", help="Push places and definitions only, without code.")
+        bool, typer.Option("--claims-only", help="Push only definitions and code locations, not the code itself.")
     ] = False,
     allow_unlicensed: Annotated[
         bool, typer.Option("--allow-unlicensed", help="Push code whose licence is unknown.")
@@ -156,10 +156,10 @@ def diff(
     first: Annotated[str | None, typer.Argument(help="Generation, paper, or folder of exported bundles.")] = None,
     second: Annotated[str | None, typer.Argument(help="The newer state (default: the current graph).")] = None,
     library: Annotated[
-        str | None, typer.Option(metavar="PLACE", help="Library whose version of the paper to compare with yours.")
+        str | None, typer.Option(metavar="PLACE", help="Compare your version of the paper with this library's version.")
     ] = None,
 ) -> "DiffResult":
-    """Compare two generations, two papers, or exported bundles: techniques, places, levels.
+    """Compare the techniques, code locations and levels of two generations, two papers, or exported bundles.
 
     Without arguments, compares the current generation with the previous one."""
     from xkg.commands.graph.diff import diff

@@ -112,8 +112,8 @@ def ablate(
     time.
 
     Raises `BaselineError`, `InputError`, `UnknownIdError` and `SandboxUnavailableError`. Raises `StoreBusyError` if
-    another process is working on the same run, and `LanguageModelError` if a model fails that is needed for planning or
-    repairs."""
+    another process is working on the same run, and `LanguageModelError` if a model that is needed for planning or
+    repairs fails."""
 
     def installing(event: Installing) -> None:
         if not event.done_mb:

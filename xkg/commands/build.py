@@ -280,7 +280,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
     if settings.llm.model == "none":
         raise ConfigError("--dry-run needs a language model: a build without one asks nothing and costs nothing")
     if repository == AUTO:
-        raise InputError("an estimate needs a specific repository; pass it with --repo (`xkg curate` finds some)")
+        raise InputError("an estimate needs a specific repository; find one with `xkg curate`, and pass it with --repo")
     require_folder(settings.kg)
     share_pace(settings)
     with embedder(settings) as embed, Parsers() as parsers:

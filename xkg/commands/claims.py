@@ -28,8 +28,8 @@ works."""
 
 
 class SamePaperError(InputError):
-    """Raised if the graph already contains another form of the paper, from a better source. `paper` is that form's
-    id."""
+    """Raised if the graph already contains another form of the paper, from a better source. `paper` is the id of that
+    form."""
 
     def __init__(self, paper: str, message: str) -> None:
         super().__init__(message)
@@ -40,14 +40,14 @@ class SamePaperError(InputError):
 
 
 class OtherFormError(XkgError):
-    """Raised if another form of the paper was published during its build. The paper must be rebuilt under that form's
-    id."""
+    """Raised if another form of the paper was published during its build. The paper must be rebuilt under the id of
+    that form."""
 
 
 class Claims(AbstractContextManager["Claims"]):
-    """One build's claim, which ends when the context manager exits. `GraphStore.publish` needs `fences` and `since`,
-    the graph's counter when its papers were compared. `notes` are shown to the user. An unreachable store causes no
-    error; the paper then waits in the outbox."""
+    """One build's claim, which ends when the context manager exits. `GraphStore.publish` needs `fences` and `since`.
+    `since` is the graph's counter at the time when its papers were compared. `notes` are shown to the user. An
+    unreachable store causes no error; the paper then waits in the outbox."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

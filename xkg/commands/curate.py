@@ -132,7 +132,9 @@ def own_repository(
         return looked_at[0]
     if not looked_at:
         why = f": {notes[0]}" if notes else ""
-        raise InputError(f"no repository for this paper was found{why}; pass one with --repo, or omit --repo")
+        raise InputError(
+            f"no repository for this paper was found{why}; pass one with --repo, or omit --repo to build without code"
+        )
     likeliest = looked_at[0]
     reasons = "; ".join(likeliest.evidence)[:400]
     raise InputError(

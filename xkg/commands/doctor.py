@@ -35,7 +35,7 @@ class Check(Value):
 
 
 class Report(Value):
-    """All checks, in the order in which a build needs the parts."""
+    """All checks. Parts that a build needs earlier are checked earlier."""
 
     findings: tuple[Check, ...]
 
@@ -266,8 +266,7 @@ def _interpreters(settings: Settings) -> Check:
         name="interpreters",
         ok=not missing,
         seen=f"{own().version}{''.join(f', {version}' for version in found)}; {downloads}",
-        cost=f"code whose packages have wheels only for Python {' or '.join(missing)} gets later versions of these "
-        f"packages",
+        cost=f"code gets later versions of packages that have wheels only for Python {' or '.join(missing)}",
         remedy="run `uv python install 3.8` (`pyenv install 3.7` for older code), or set "
         "environment.python_downloads to true",
         optional=True,

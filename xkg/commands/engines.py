@@ -14,10 +14,10 @@ MOST_PROCESSES = 64
 
 
 class EngineFields(TypedDict, total=False):
-    """Where to run the work, and how much of it in parallel."""
+    """Where to run the work, and how much of it to run in parallel."""
 
     jobs: Annotated[
-        int, Option("Number of papers or runs at a time (default: 1; with --engine ray, as many as the nodes allow).")
+        int, Option("Number of papers or runs in parallel (default: 1; with --engine ray, as many as the nodes allow).")
     ]
     engine: Annotated[
         Literal["local", "ray"], Option("Where to run: in processes on this machine (default), or on a Ray cluster.")

@@ -177,7 +177,7 @@ def publish_together(
         StoreBusyError,
         CorruptStoreError,
         ModelMismatchError,
-    ) as error:  # the graph has a problem, not a paper
+    ) as error:  # the problem is in the graph, not in a paper
         return [outcome or error for outcome in outcomes]
     except Exception as error:
         if len(papers) == 1:

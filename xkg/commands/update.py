@@ -143,7 +143,7 @@ def update(
 
 
 class _Found(NamedTuple):
-    """New versions and commits of a paper, and the paper and repository from which to rebuild it."""
+    """New versions and commits of a paper, and the sources from which to rebuild it."""
 
     bundle: PaperBundle
     state: State

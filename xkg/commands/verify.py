@@ -31,7 +31,7 @@ _EXAMPLE = 90
 
 class VerifiedNode(Value):
     """One code node: the level before and now, the cause that prevents a higher level, and a one-line explanation. The
-    cause is `passes` if the node's test passes and provably can fail."""
+    cause is `passes` if the node's test passes and has been shown to be able to fail."""
 
     code: str
     paper: str
@@ -146,8 +146,8 @@ def _attested(bundles: Sequence[PaperBundle], results: Sequence[NodeResult], hol
 
 
 class Sample(NamedTuple):
-    """A verified sample of claimed code. `bundles` contain the proven levels. `failed` code did not reach its claimed
-    level, and `skipped` code could not be run here."""
+    """The results of running a sample of code nodes. `bundles` contain the proven levels. `failed` code did not reach
+    its claimed level, and `skipped` code could not be run here."""
 
     bundles: tuple[PaperBundle, ...]
     verified: int
@@ -185,7 +185,7 @@ def verify_sample(
     with warmed(runner) as warm:
         results = run(chosen, folder, warm, environments, limits, jobs=2, only=claims.keys(), notify=notify)
     forget(folder, claims)
-    # This machine's limits are not evidence against the code. If a limit stops a run, the code's level therefore
+    # This machine's limits are not evidence against the code. Therefore, if a limit stops a run, the code's level
     # remains a claim.
     unable = (
         Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NOT_SETTLED, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY,
@@ -255,7 +255,7 @@ def _none_stale(stale: set[str] | None) -> tuple[str, ...]:
 def _visibility(hidden: "Counter[bool]") -> list[str]:
     notes = []
     if hidden[True]:
-        notes.append(f"{plural(hidden[True], 'technique')} now hidden, below the required level")
+        notes.append(f"{plural(hidden[True], 'technique')} now hidden (below the required level)")
     if hidden[False]:
-        notes.append(f"{plural(hidden[False], 'technique')} visible again, at the required level")
+        notes.append(f"{plural(hidden[False], 'technique')} visible again (at or above the required level)")
     return notes

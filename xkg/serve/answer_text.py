@@ -62,7 +62,7 @@ _SHORT = 80
 """The maximum length of text in a row's head line."""
 
 _NOT_SHOWN = frozenset(("component_ids", "content", "depth", "notice", "query"))
-"""Fields omitted from the text."""
+"""Fields that are omitted from the text."""
 
 
 def text(answer: AnyAnswer) -> str:
@@ -107,7 +107,7 @@ def _parts(answer: AnyAnswer) -> tuple[list[str], list[str]]:
         return [answer.context], []
     fields = answer.__dict__
     own_names = _OWN
-    if isinstance(answer, LocateAnswer) and not answer.searched.startswith("stored places"):
+    if isinstance(answer, LocateAnswer) and not answer.searched.startswith("stored locations"):
         own_names = _OWN - {"searched", "note"}  # folder names come from the repository's authors
     said = {name: one_line(fields[name]) for name in fields if name in own_names and fields[name]}
     own = [f"{_named(name)}: {value}" for name, value in said.items()]

@@ -29,7 +29,7 @@ def served_folders(settings: Settings) -> dict[str, Path]:
     folders = (settings.kg, *settings.serve.graphs)
     named = {folder.resolve().name: folder for folder in folders}
     if len(named) < len(folders):
-        raise InputError("two graphs have the same name, because their folders do; rename one folder")
+        raise InputError("two graphs have the same name, because their folders have the same name; rename one")
     if len(folders) > 1 and settings.store.url is not None:
         raise InputError("only graphs in folders can be served together; store.url is a single graph, so pass one --kg")
     return named
@@ -37,8 +37,8 @@ def served_folders(settings: Settings) -> dict[str, Path]:
 
 def of_each_graph(settings: Settings, make: Callable[[str, Settings], T]) -> T:
     """Calls `make` with the name and settings of each graph. If there is a single graph, returns the result of this
-    call. Otherwise, returns an object that delegates each method call to the result for the selected graph. Raises the
-    same errors as `served_folders`."""
+    call. If there are several graphs, returns an object that delegates each method call to the result for the selected
+    graph. Raises the same errors as `served_folders`."""
     folders = served_folders(settings)
     made = {name: make(name, settings.model_copy(update={"kg": folder})) for name, folder in folders.items()}
     return next(iter(made.values())) if len(made) == 1 else cast(T, Graphs(made))

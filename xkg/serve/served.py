@@ -23,8 +23,8 @@ folder cannot be read or access is not allowed."""
 class Served:
     """A server's graph, and the requests that callers may make. Paths from callers must be under `roots`. There are no
     build tools if `jobs` is None, and no tool that runs scripts if `runs` is None. If `planner` is None, the ablation
-    prompt contains no plan. Callers are identified by their token if `by_token` is set. Otherwise, the caller is the
-    user who started the server."""
+    prompt contains no plan. Callers are identified by their token if `by_token` is set. If `by_token` is not set, the
+    caller is the user who started the server."""
 
     service: Service
     roots: Sequence[Path] = ()

@@ -83,9 +83,9 @@ class Service:
         filters: Filters | None = None,
         verify: bool = False,
     ) -> types.SearchAnswer:
-        """Returns up to `k` techniques that fit the query. If `verify` is set, the language model judges the
-        techniques, for up to `serve.questions.wait_seconds`. The answer says if the model did not reply. Without a
-        model, the answer contains the verifier's question for the reader."""
+        """Returns up to `k` techniques that fit the query. If `verify` is set, the language model judges the techniques
+        within at most `serve.questions.wait_seconds`. The answer says if the model did not reply. Without a model, the
+        answer contains the verifier's question, so that the reader can answer it."""
         if not query.strip():
             raise InputError("the query is empty; give a technique's name, or describe what the code should do")
         chosen = filters or EVERYTHING
@@ -175,9 +175,9 @@ class Service:
     def locate(
         self, text: str, repository: Path | None = None, k: int = 10, *, roots: Sequence[Path] | None = None
     ) -> types.LocateAnswer:
-        """Returns a technique's places, either in the graph or in the working copy at `repository`. Never runs code
-        from the copy or reads files outside `roots`, if given. A copy can be searched even if the graph is empty.
-        Raises `InputError` if the folder has no readable source files."""
+        """Returns the places that implement a technique, as stored in the graph or as found in the working copy at
+        `repository`. Never runs code from the copy or reads files outside `roots`, if given. A copy can be searched
+        even if the graph is empty. Raises `InputError` if the folder has no readable source files."""
         from xkg.serve.search.locate import locate
 
         if not text.strip():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PAPERS = 8
-"""Number of parsed papers and repositories to keep in memory. Each takes up a few megabytes."""
+"""Number of parsed papers and repositories to keep in memory. One paper or repository takes up a few megabytes."""
 AROUND = 700
 """Maximum number of characters to show before and after an excerpt."""
 _LONGEST_EXCERPT = 20_000

@@ -70,12 +70,11 @@ def page(template: str, values: dict[str, Any]) -> str:
 PAPERS = 40
 """Maximum number of papers to list. The papers with the most proven code are listed."""
 MOST_READ = 2000
-"""Maximum number of papers to read for mutation scores."""
+"""Maximum number of papers whose mutation scores are read."""
 
 
 class Facts(NamedTuple):
-    """The figures for the report. `scores` are mutation scores, and `read` is the number of papers that they come
-    from."""
+    """The numbers for the report. `scores` are the mutation scores, which come from `read` papers."""
 
     papers_shown: Sequence[tuple[PaperLine, Coverage]]
     scores: Sequence[float]

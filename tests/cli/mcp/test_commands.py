@@ -307,7 +307,7 @@ def test_empty_files_marks_and_line_ends_are_met(desk: Desk) -> None:
         (["--url", URL, "--token-env", "xkg_" + "a" * 43], "not a token"),
         (["--url", URL, "--token-env", "a b"], "not a token"),
         (["--token-env", "A"], "--url"),
-        (["--url", URL, "--allow-build"], "the operator of --url decides"),
+        (["--url", URL, "--allow-build"], "with --url, its operator decides"),
         (["--name", "a b"], "not a valid server name"),
         (["--name", "__proto__"], "not a valid server name"),
         (["--project", "nowhere"], "not a folder"),

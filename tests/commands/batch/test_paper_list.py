@@ -55,7 +55,7 @@ def test_repeated_and_broken_lines_are_named(tmp_path: Path) -> None:
         (4, "paper"),
         (5, "it is not valid JSON"),
         (6, "'an id' cannot be an id; leave out spaces and '#', as in arxiv"),
-        (7, "the line has 5,000 characters, more than 4,000"),
+        (7, "the line has 5,000 characters; the limit is 4,000"),
         (8, "the paper is missing"),
     ]
 

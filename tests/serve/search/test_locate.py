@@ -179,7 +179,7 @@ def test_the_command_prints_the_same_answer(
     push_down(copy / "svgd" / "stein.py")
     assert run("--kg", kg, "locate", DIRECTION, "--repo", copy, "-k", "1", "--json") == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed.pop("cut") == "1 weaker places; use -k for more"
+    assert printed.pop("cut") == "1 weaker locations; use -k for more"
     assert printed == service.locate(DIRECTION, copy, 1).model_dump(mode="json", exclude={"cut"})
     assert run("--kg", kg, "locate", DIRECTION, "--repo", copy / "none") == 1
     assert len(capsys.readouterr().err.splitlines()) == 1

@@ -164,7 +164,7 @@ def test_an_answer_that_cannot_be_used_is_asked_again_and_invented_candidates_ar
         answer = with_model.search(QUERY, 5, verify=True)
     assert [row.id for row in answer.rows] == [STEAM]
     assert "there is no candidate '99'" in wrong[0]
-    assert "best_first has to hold each candidate that is kept" in wrong[1]
+    assert "best_first must list every candidate that is kept" in wrong[1]
 
 
 def test_text_of_a_paper_cannot_pass_for_the_question_or_for_another_candidate(

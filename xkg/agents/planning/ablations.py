@@ -54,7 +54,7 @@ def plan_ablations(
         title=material.title,
         planned_by=planned_by,
         ablations=tuple(located),
-        searched=searched or (str(repository) if repository else "stored places"),
+        searched=searched or (str(repository) if repository else "stored locations"),
         note="; ".join(filter(None, notes)),
     )
 

@@ -46,8 +46,8 @@ def render(table: Table, format: Format, short: Mapping[str, str] = MappingProxy
 
 
 def query_list(queries: "Sequence[NamedQuery]", format: Format) -> str:
-    """Renders the named queries. Text lists them by group, with name, summary and parameters. CSV contains one row per
-    query, and JSON all fields."""
+    """Renders the named queries. Text output lists the queries by group, with name, summary and parameters. CSV output
+    contains one row per query, and JSON output contains all fields."""
     if format == "csv":
         rows = [(each.name, each.group, each.summary, "; ".join(map(str, each.parameters))) for each in queries]
         return render(Table(columns=("name", "group", "summary", "parameters"), rows=tuple(rows)), format)

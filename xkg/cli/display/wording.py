@@ -25,7 +25,6 @@ _WORDS = (
     (r"to search a repository, pass its folder", "to search a repository, pass --repo FOLDER"),
     (r"graph_schema lists them", "`xkg cypher --list` shows all"),
     (r"list_papers lists the papers", "`xkg papers` lists the papers"),
-    (r"Named queries, for cypher by their name", "Named queries, for `xkg cypher` by their name"),
     (r"\(pass (\w+=VALUE)\)", r"(pass --param \1)"),
     (r"use the other tools, or serve", "use other commands, or serve"),
 )

@@ -3,7 +3,7 @@
 The formats are as of November 2026. Sources: code.claude.com/docs/en/mcp,
 modelcontextprotocol.io/docs/develop/connect-local-servers (Claude Desktop), docs.cline.bot/mcp, Codex's `config.toml`
 (`[mcp_servers.NAME]`), cursor.com/docs/mcp, geminicli.com/docs/tools/mcp-server, opencode.ai/docs/mcp-servers (OpenCode
-2 reads the form of 1), code.visualstudio.com/docs/agents/reference/mcp-configuration,
+2 also reads the format of version 1), code.visualstudio.com/docs/agents/reference/mcp-configuration,
 docs.windsurf.com/windsurf/cascade/mcp, and zed.dev/docs/ai/mcp.
 """
 
@@ -35,10 +35,10 @@ _TOKEN_INPUT = "xkg-token"
 @dataclass(frozen=True)
 class _Format:
     """How a client is configured. `servers` is the name of the table of servers. `project` and `user` are the client's
-    files. Both are None if there is no file, or if only the client may write it. `local` and `remote` are extra fields
-    for each kind of server. `url` is the field for an address, or None if the file does not support addresses.
-    `variable` is the syntax with which a header refers to an environment variable, or None if headers cannot do so.
-    `check` tells the user how to check that the server works."""
+    files. `project` and `user` are None if there is no such file, or if only the client may write it. `local` and
+    `remote` are extra fields for each kind of server. `url` is the field for an address, or None if the file does not
+    support addresses. `variable` is the syntax with which a header refers to an environment variable, or None if
+    headers cannot do so. `check` tells the user how to check that the server works."""
 
     name: str
     servers: str
@@ -110,7 +110,7 @@ _FORMATS: Mapping[Client, _Format] = {
         "mcpServers",
         ".cursor/mcp.json",
         lambda: Path.home() / ".cursor" / "mcp.json",
-        "restart Cursor, switch {name} on under Customize, MCPs; or `agent mcp list-tools {name}`",
+        "restart Cursor, and turn on {name} under Customize, MCPs; or `agent mcp list-tools {name}`",
         variable="${{env:{}}}",
     ),
     "gemini": _Format(
@@ -288,7 +288,7 @@ def skill_of(client: Client, scope: Scope, project: Path) -> Path:
 
 
 def add_command(client: Client, wanted: Entry) -> str | None:
-    """Returns the client's command that adds the entry for a user, or None if the client has none."""
+    """Returns the client's own command for adding an entry for the user, or None if it has no such command."""
     if client != "claude-code":
         return None
     return shlex.join(["claude", "mcp", "add-json", "--scope", "user", wanted.name, json.dumps(wanted.server)])
@@ -311,5 +311,5 @@ def advice(client: Client, scope: Scope, server: Local | Remote, name: str) -> l
 
 
 def _token_input(variable: str) -> dict[str, Any]:
-    description = f"Token of the xkg server (xkg token create), as in {variable}"
+    description = f"Token for the xkg server (from `xkg token create`), as in {variable}"
     return {"type": "promptString", "id": _TOKEN_INPUT, "description": description, "password": True}

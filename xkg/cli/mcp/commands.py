@@ -50,7 +50,7 @@ def install(
             metavar="NAME", help="Environment variable that contains your token [XKG_TOKEN for other machines]."
         ),
     ] = None,
-    name: Annotated[str, typer.Option(help="Name of the server in the client.")] = "xkg",
+    name: Annotated[str, typer.Option(help="Name for this server in the client's configuration.")] = "xkg",
     allow_build: Annotated[
         bool, typer.Option("--allow-build", help="Let the client build papers (xkg serve --allow-build).")
     ] = False,
@@ -81,7 +81,9 @@ def install(
     }
     allowed = [option for option, is_given in options.items() if is_given]
     if url is not None and allowed:
-        raise InputError(f"{allowed[0]} applies only to a server that the client starts: the operator of --url decides")
+        raise InputError(
+            f"{allowed[0]} applies only to a server that the client starts; with --url, its operator decides"
+        )
     if url is None and token_env is not None:
         raise InputError("--token-env requires --url: a server that the client starts needs no token")
     server = clients.local(settings.kg, allowed) if url is None else clients.remote(url, token_env)
@@ -134,7 +136,7 @@ def _left_behind(settings: "Settings") -> list[str]:
     if not settings.kg.is_dir():
         lines.append(f"note: there is no graph in {settings.kg.absolute()} yet")
     if Path("xkg.yaml").is_file():
-        lines.append("note: the server reads xkg.yaml from the folder in which it starts, which may be another one")
+        lines.append("note: the server reads xkg.yaml from the folder in which it starts, which may not be this one")
     names = sorted(variable for variable in os.environ if variable.startswith("XKG_") and variable != "XKG_KG")
     if names:
         lines.append(f"note: if these variables matter, set them in the client's environment too: {', '.join(names)}")

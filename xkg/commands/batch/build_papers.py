@@ -42,8 +42,8 @@ class BuildPapers:
     """Builds papers one after another. `blacklisted` contains the bytes of the file `blacklist`. `paths` is the result
     of `local_paths`.
 
-    If the graph is in a folder, built papers are returned unpublished. If it is on Neo4j, the machine that built a
-    paper also publishes it. On other machines, a build keeps its files in a local folder. The graph's machine stores
+    If the graph is in a folder, built papers are returned unpublished. If the graph is on Neo4j, the machine that built
+    a paper also publishes it. On other machines, a build keeps its files in a local folder. The graph's machine stores
     the model's answers and costs, enforces a budget and call limit shared by all builds, and schedules requests to
     arXiv."""
 

@@ -140,8 +140,8 @@ def _work(paper: str) -> tuple[str, str]:
 
 
 def _source(repository: str | None) -> tuple[str, str]:
-    """Returns a key for a repository, whatever the form of its address, and its commit, branch or tag ('' if there is
-    none)."""
+    """Returns a key for a repository that is the same for all forms of its address, and its commit, branch or tag (''
+    if there is none)."""
     known = None if repository is None or Path(repository).exists() else repository_address(repository)
     return (repository or "", "") if known is None else (known.name, known.reference)
 
@@ -159,7 +159,7 @@ def _is_head(line: str) -> bool:
 
 def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
     if len(line) > _LONGEST:
-        raise InputError(f"the line has {len(line):,} characters, more than {_LONGEST:,}")
+        raise InputError(f"the line has {len(line):,} characters; the limit is {_LONGEST:,}")
     if line.startswith("{"):
         try:
             fields = _Fields.model_validate(json.loads(line))
@@ -188,8 +188,8 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
 
 
 def _other_separator(line: str, folder: Path) -> str:
-    """Returns the separator that a line uses instead of a tab between a paper and its repository. Returns '' if the
-    line is a single paper."""
+    """Returns the separator between a paper and its repository, if a line uses something other than a tab. Returns ''
+    if the line contains only a paper."""
     first, *rest = re.split(r"\s*[,;]\s*|\s+", line)
     others = [word for word in rest if "://" in word or _from(folder, word) != word]
     is_head = {first.casefold(), *(word.casefold() for word in rest)} <= _HEADS

@@ -62,8 +62,8 @@ def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: floa
 
 
 class Record(Value):
-    """A row, the listed paper's key and a digest of all its inputs. `lasting` is True if the same inputs would fail
-    again."""
+    """A row, with the listed paper's key and a digest of all inputs of its build. `lasting` is True if the same inputs
+    would fail again."""
 
     key: str
     inputs: str
@@ -130,9 +130,10 @@ def key(listed: ListedPaper) -> str:
 
 
 def inputs(listed: ListedPaper, decided: str) -> str:
-    """Returns a digest of the inputs to a paper's build. It covers the size and modification time of the paper's and
-    the repository's files, and `decided`, the digest of the inputs that all papers share (`deciding_settings`). Remote
-    sources (arXiv, an address) are treated as unchanged. To fetch new versions, build the paper by name."""
+    """Returns a digest of the inputs to a paper's build. The digest covers the sizes and modification times of the
+    files of the paper and the repository, and `decided`. `decided` is the digest of the inputs that all papers share
+    (`deciding_settings`). Remote sources (arXiv, an address) are treated as unchanged. To fetch new versions, build the
+    paper by name."""
     repository = listed.repository and _files(listed.repository)
     return _digest([decided, _files(listed.paper), repository, listed.paper_id, listed.record is not None])
 
@@ -148,8 +149,8 @@ def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
 
 
 def shared_settings(settings: Settings, blacklist: Path | None, *, first: bool) -> str:
-    """Returns a digest like that of `deciding_settings`, but equal on all machines that build into the same graph. It
-    covers the blacklist's text instead of its path."""
+    """Returns a digest like that of `deciding_settings`, but equal on all machines that build into the same graph. This
+    digest covers the blacklist's text instead of its path."""
     excluded = [path.read_bytes().hex() for path in (blacklist, settings.serve.exclude) if path and path.is_file()]
     return _digest([*_deciding(settings), excluded, first])
 

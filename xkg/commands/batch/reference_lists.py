@@ -15,9 +15,9 @@ _READ = (".pdf", ".tex", ".html", ".htm", ".md")
 
 
 def named_papers(text: str, folder: Path) -> list[str | None] | None:
-    """Returns a name for each entry's paper: its arXiv id, an existing file, or its title. The name is None if an entry
-    has none of these. Returns None instead of a list if the text is in another format. Raises `InputError` if the text
-    is a JSON array but not CSL-JSON."""
+    """Returns a name for each entry's paper: its arXiv id, an existing file, or its title. If an entry has none of
+    these, its name is None. Returns None instead of a list if the text is in another format. Raises `InputError` if the
+    text is a JSON array but not CSL-JSON."""
     if text.lstrip().startswith("["):
         return list(_csl(text, folder))
     return list(_bibtex(text, folder)) if re.match(r"\s*(?:%[^\n]*\n\s*)*@\w+\s*[{(]", text) else None

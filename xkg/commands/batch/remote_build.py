@@ -100,7 +100,7 @@ def language_model_elsewhere(settings: Settings, notify: Callable[[object], None
 
 
 class _LedgerAtHome:
-    """Forwards method calls of the graph's `Ledger` to the graph's machine."""
+    """Forwards calls to the graph's `Ledger` to the graph's machine."""
 
     def __init__(self, home: Home) -> None:
         self._home = home

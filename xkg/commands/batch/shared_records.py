@@ -18,8 +18,8 @@ _NOTE = "another machine built it"
 
 
 class SharedRecords(AbstractContextManager["SharedRecords"]):
-    """Stores the rows of papers that any machine has fully built into the configured Neo4j database. There are no rows
-    if the graph is in a folder, nor for papers from local files, which may differ between machines. If the server is
+    """Stores the rows of papers that any machine has fully built into the configured Neo4j database. No rows are stored
+    if the graph is in a folder, or for papers from local files, which may differ between machines. If the server is
     unreachable, papers are built anyway. This class is thread-safe."""
 
     def __init__(self, settings: Settings, blacklist: Path | None, *, first: bool) -> None:

@@ -45,16 +45,16 @@ def build_side_by_side(
     turn: Turn = lambda _: nullcontext(True),
 ) -> tuple[str, ...]:
     """Builds papers, `engine.jobs` at a time, and publishes finished papers together while others are being built.
-    Calls `ended` when a paper has been published or has failed, and `notify` for each of the paper's events. These
-    functions are called from several threads, but `ended` only from one at a time. If builds write directly to the
-    graph, `ended` is called within the paper's `turn`. A paper that another machine is building is retried after all
-    others. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises errors from
+    Calls `ended` when a paper has been published or has failed, and `notify` for each of the paper's events. `ended`
+    and `notify` are called from several threads, but only one thread at a time calls `ended`. If builds write directly
+    to the graph, `ended` is called within the paper's `turn`. A paper that another machine is building is retried after
+    all others. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises errors from
     `ended`. An interrupt ends all builds, but finished papers are still published."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
     try:
         if builds.settings.store.url is not None:
-            # An earlier batch may have died before it connected.
+            # An earlier batch may have died before it added the edges between papers.
             publisher.connect()
         waited = 0.0
         while papers:
@@ -81,7 +81,7 @@ def _round(
     turn: Turn,
     wait_for_held: bool,
 ) -> dict[ListedPaper, bool]:
-    """Builds and publishes papers. Returns a dictionary of the papers to retry, whose values are True if another
+    """Builds and publishes papers. Returns a dictionary whose keys are the papers to retry; a value is True if another
     machine has a lease on the paper."""
     waiting: queue.SimpleQueue[ListedPaper] = queue.SimpleQueue()
     for listed in papers:

@@ -36,7 +36,7 @@ class Finding(Value):
 
 class AuditResult(Value):
     """The findings of an audit, and how much it covered. `unchecked` lists entries that could not be compared, one per
-    line. A lack of findings for these proves nothing."""
+    line. Such an entry may still be in the graph."""
 
     findings: tuple[Finding, ...]
     papers: int
@@ -138,7 +138,7 @@ def _in_repository(
         unchecked.append(f"{repository.id} of {paper}: {error}")
         return
     if checkout is None:
-        unchecked.append(f"{repository.id} of {paper} was a folder, whose files are not in the graph")
+        unchecked.append(f"{repository.id} of {paper} was a local folder; its files are not in the graph")
     elif (reason := guard.copy(checkout)) is not None:
         yield Finding(where=paper, kind="copy", what=f"{repository.id}: {reason}")
 

@@ -103,8 +103,8 @@ class RemoveResult(Value):
 
 
 class IndexReport(Value):
-    """The problems in the stored graph, one per line. There are none if all files match their checksums. `generation`
-    is the generation that was checked, 0 if the graph is empty, or None if there are problems."""
+    """The problems in the stored graph, one per line. `problems` is empty if all files match their checksums.
+    `generation` is the generation that was checked, 0 if the graph is empty, or None if there are problems."""
 
     generation: int | None
     problems: tuple[str, ...]
@@ -128,14 +128,14 @@ def import_graphs(
     own: bool = False,
     notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> ImportResult:
-    """Publishes all readable graph files in `places` (files, or folders of files) in one step. Graph files are the
-    peer's JSON, bundles and exported ablations. Levels in bundles become claims, unless the bundles are the user's
+    """Publishes all readable graph files in `places` (files, or folders of files) in one step. Graph files are
+    peer-format JSON, bundles and exported ablations. Levels in bundles become claims, unless the bundles are the user's
     `own`. Keeps levels that the graph has already proven for the same code. At each step, calls `notify` with the
     step's name, the number done, the total, and the current item. Raises `InputError` if a place contains no graph
     file. Also raises the errors of `GraphStore.publish`."""
     from xkg.sandbox.evidence.static_checks import check_parsed
 
-    # If the shell expands `*.json`, an export's list of ablations is among the files.
+    # If the shell expands `*.json`, the files include an export's list of ablations.
     lists = [place for place in places if place.name == EXPORTED and place.is_file()]
     folders = [place for place in places if place.is_dir()] + [place.parent for place in lists]
     files = [file for place in places if place not in lists for file in graph_files(place)]
@@ -217,10 +217,10 @@ def export_graphs(
     to: Path,
     form: ExportFormat,
 ) -> ExportResult:
-    """Writes each of the named papers (default: all) to its own file in a folder, and the measurements of their
-    techniques to another file. BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError` if a paper
-    is unknown, and `InputError` if the format is unknown or the folder is not writable. For HTML, raises `ConfigError`
-    if the `web` extra is not installed."""
+    """Writes the named papers (default: all) to separate files in a folder, and the measurements of their techniques to
+    another file. BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError` if a paper is unknown, and
+    `InputError` if the format is unknown or the folder is not writable. For HTML, raises `ConfigError` if the `web`
+    extra is not installed."""
     if form not in get_args(ExportFormat):
         raise InputError(f"{form!r} is not a format; choose from {', '.join(get_args(ExportFormat))}")
     if form == "html":
@@ -271,7 +271,7 @@ def write_page(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}); choose another place") from error
+        raise InputError(f"{path} cannot be written ({error.strerror}); choose another path") from error
 
 
 def remove(settings: Settings, paper: str) -> RemoveResult:

@@ -31,7 +31,7 @@ from xkg.value import Value
 Notify = Callable[[str, int, int, str], None]
 """A callback that receives the name of a step, the number done, the total (0 if unknown), and the current item."""
 _TOGETHER = 50
-"""The maximum number of papers in memory at a time. One transaction stores their vectors."""
+"""The maximum number of papers in memory at a time. The papers' vectors are stored in one transaction."""
 _LISTED = 20
 
 
@@ -100,10 +100,10 @@ def pull(
     """Pulls new papers from the library at `place`, all of them by default. `papers` selects papers by name. `topic`
     selects papers with all of these words in the title or technique names. `level` selects papers whose code is claimed
     to be at this level or above. Levels are claims until a trusted key attests them or this machine verifies them.
-    `verify` is the number of new code nodes to run first. If any of them fails, nothing is pulled. If the graph already
-    contains a paper, it shows the version with more proven code, or the library's version if `prefer` is set. The other
-    version is kept in a file. Papers on the `blacklist` are not pulled. To continue an interrupted pull, call this
-    function again.
+    `verify` is the number of new code nodes to run first. If any of these nodes fails, nothing is pulled. If the graph
+    already contains a paper, it shows the version with more proven code, or the library's version if `prefer` is set.
+    The other version is kept in a file. Papers on the `blacklist` are not pulled. To continue an interrupted pull, call
+    this function again.
 
     Raises `UnknownIdError` if the library does not contain a paper, `UnreachableError` if the library cannot be
     reached, and `UnsafeInputError` if it was tampered with. Also raises the errors of `GraphStore.publish`."""
@@ -272,11 +272,11 @@ class _Puller:
         from_there = known is not None and known.stored == here
         if from_there or self._prefer or _proof(theirs) > _proof(stored):
             kept = "" if from_there else self._keep(self._settings.kg / FOLDER / "local", stored)
-            line = f"the earlier {row.paper}, in {kept}; the graph now has the library's version" if kept else ""
+            line = f"the earlier version of {row.paper}, in {kept}; the graph now has the library's" if kept else ""
             return _Taken(found, state, theirs, line)
         kept = self._keep(self._seen.folder / "kept", received(found.bundle, found.envelopes))
         theirs = received(stored, found.envelopes, stored)  # attestations of the same code also apply to this version
-        line = f"the graph's {row.paper}, which is at least as well proven; the library's version is in {kept}"
+        line = f"the graph's version of {row.paper}, which is at least as well proven; the library's is in {kept}"
         return _Taken(found, state.model_copy(update={"stored": ""}), theirs if theirs != stored else None, line)
 
     def _keep(self, folder: Path, bundle: PaperBundle) -> str:

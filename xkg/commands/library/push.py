@@ -29,7 +29,7 @@ from xkg.text.plural import plural
 from xkg.value import Value
 
 _NAMES = 200
-"""The maximum number of technique names, which `--topic` searches, that the log records per paper."""
+"""Maximum number of technique names per paper in the log. `--topic` searches these names."""
 
 
 class PushedPapers(Value):
@@ -64,8 +64,8 @@ def push(
 ) -> PushedPapers:
     """Adds the named papers (default: all) to the library at `place`, with their vectors, ablations and attestations.
     Skips papers on the blacklist and, unless `allow_unlicensed` is set, papers whose code has an unknown licence. If
-    `claims_only` is set, pushes places and definitions without code. `notify` receives the name of a step, the number
-    done, the total, and the current item.
+    `claims_only` is set, pushes only definitions and code locations, not the code itself. `notify` receives the name of
+    a step, the number done, the total, and the current item.
 
     Raises `UnknownIdError` if a paper is unknown, `InputError` if the place is not writable, and `UnreachableError` if
     it cannot be reached."""
@@ -136,7 +136,7 @@ def _change(
         bare, envelopes = without_code(bare), ()
         ablations = [each.model_copy(update={"diff": ""}) for each in ablations]
     there = {version.content: version for version in row.versions} if row is not None else {}
-    # The levels of a bundle that came from this library differ between the graph and the library.
+    # If a bundle came from this library, its levels in the graph differ from its levels in the library.
     content = (
         known.content if known is not None and known.stored == stored and not claims_only else bundles.sha256(bare)
     )

@@ -183,7 +183,7 @@ _FIELDS = frozenset(("id", "code", "parent", "technique", "component_ids", "own"
 """Fields that contain ids."""
 
 _WITHOUT_IDS = frozenset((str, float, int, bool, type(None)))
-"""Types whose values are ids only if the field is in `_FIELDS`."""
+"""Values of these types are ids only in the fields listed in `_FIELDS`."""
 
 
 def concise(answer: A, short_ids: ShortIds, short_papers: ShortIds | None = None) -> A:

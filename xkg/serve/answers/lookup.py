@@ -33,7 +33,7 @@ _MOST_PLACES = 5  # Maximum per technique. `locate` returns all places, includin
 
 
 def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
-    """Returns the answer about a paper. Raises `UnknownIdError`, which lists the nearest existing ids."""
+    """Answers a request for a paper. Raises `UnknownIdError`, which lists the nearest existing ids."""
     bundle = snapshot.bundle(paper_id(snapshot, paper))
     node = bundle.paper
     visible = [entry.technique for entry in entries(bundle)]
@@ -98,7 +98,7 @@ def without_details(paper: PaperAnswer) -> tuple[PaperAnswer, list[str]]:
 
 
 def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) -> TechniqueAnswer:
-    """Returns the answer about a technique. If the technique is hidden, the answer is always full. Raises
+    """Answers a request for a technique. If the technique is hidden, the answer is always full. Raises
     `UnknownIdError`, which lists the nearest existing ids."""
     view = snapshot.technique(technique_id(snapshot, technique))
     node, bundle = view.technique, snapshot.bundle(paper_of(view.technique.id))
@@ -138,8 +138,8 @@ def _places(bundle: PaperBundle, technique: str) -> tuple[Place, ...]:
 
 
 def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAnswer:
-    """Returns the answer about code, given its own id or its technique's id. Raises `UnknownIdError`, which lists the
-    nearest existing ids."""
+    """Answers a request for code, given the id of the code or of its technique. Raises `UnknownIdError`, which lists
+    the nearest existing ids."""
     node, name = code_node(snapshot, code)
     return _code(node, name, snapshot.bundle(paper_of(node.id)), full)
 
@@ -266,8 +266,8 @@ EXAMPLES = (
 
 
 QUERIES_CHARACTERS = 8000
-"""Maximum total length of the named queries' descriptions in characters, about the length of the tables. A test checks
-this limit."""
+"""Maximum total length of the named queries' descriptions, in characters. The tables' descriptions are about as long. A
+test checks this limit."""
 
 
 _ENDS = re.compile(r"FROM (\w+) TO (\w+),?\s*")

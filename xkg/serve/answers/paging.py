@@ -37,8 +37,8 @@ class Page:
         self._before = b"" if cursor is None else _read(cursor, self._question)
 
     def start(self, keys: Sequence[str]) -> int:
-        """Returns the number of rows before the page in a list with these row keys. Raises `InputError` if the list has
-        changed since the cursor was issued."""
+        """Returns how many rows of a list with these row keys come before the page. Raises `InputError` if the list
+        has changed since the cursor was issued."""
         if not self._before:
             return 0
         if (offset := self.reached) > len(keys) or self._before != _place(keys[:offset]):

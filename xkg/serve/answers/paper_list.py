@@ -113,7 +113,7 @@ class PaperList:
         return sum(line.year is None for line in self.lines)
 
     def chosen(self, filters: PaperFilters) -> list[PaperLine]:
-        """Returns the matching papers in the requested order. Ties are in id order."""
+        """Returns the matching papers in the requested order. Papers that tie are ordered by id."""
         found = list(zip(self.lines, self._words, strict=True))
         # One pass per word: a single pass with an inner loop takes ten times as long for 100,000 papers.
         for word in filters.text.casefold().split():
@@ -174,8 +174,8 @@ def at_least(line: PaperLine, level: Level) -> int:
 
 
 def proven(line: PaperLine) -> float:
-    """Scores how well a paper's code is proven, as the sum of the nodes' weights, which are highest for levels that
-    require running the code."""
+    """Scores how well a paper's code is proven: the sum of the weights of its nodes' levels. Levels that require
+    running the code have the highest weights."""
     return sum(count * _WEIGHTS[level] for level, count in line.levels.items())
 
 

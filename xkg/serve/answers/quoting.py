@@ -36,8 +36,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def framed(text: str) -> str:
-    """Returns `text` between two lines that mark the text as data. The text cannot forge the lines, because they
-    contain its digest."""
+    """Returns `text` between two lines that mark the text as data. The text cannot forge these lines, because they
+    contain a digest of the text."""
     opening, closing = _marks(text)
     body = text if text.endswith("\n") else text + "\n"
     return f"{opening}\n{body}{closing}\n"

@@ -75,8 +75,8 @@ def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
 
 def technique_id(snapshot: Snapshot, reference: str) -> str:
     """Returns the full id of a technique, given its id, short id or name. If a paper has several techniques with this
-    name, returns the first one with code, or else simply the first. Raises `UnknownIdError`, which lists the nearest
-    techniques, and `AmbiguousIdError` if several papers have a technique with this name."""
+    name, returns the first one with code, or the first one if none has code. Raises `UnknownIdError`, which lists the
+    nearest techniques, and `AmbiguousIdError` if several papers have a technique with this name."""
     wanted = reference.strip()
     if wanted.startswith("#"):  # plans abbreviate technique ids to `#…`
         raise UnknownIdError(f"{quoted(wanted)} is only the end of an id; put the paper's id before it")
@@ -102,8 +102,8 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
 
 def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
     """Returns techniques similar to a text. If the text starts with a paper's id, only that paper's techniques with
-    similar paths are returned. If there are none, returns the paper's first few techniques. Returns an empty list for a
-    hidden technique."""
+    similar paths are returned. If no path is similar, returns the paper's first few techniques. Returns an empty list
+    for a hidden technique."""
     paper, mark, path = wanted.rpartition("#")
     if not mark:
         return [hit.id for hit in snapshot.find_text(wanted, _NAMED)]
@@ -175,8 +175,8 @@ def _short(snapshot: Snapshot, technique: str, papers: dict[str, str]) -> str:
 
 
 def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) -> str:
-    """Returns the shortest unambiguous reference to a paper. This is the paper's id or, if that is derived from the
-    title, the title up to a colon or its first three or more words. `before_mark` means that `#` will follow, so the
+    """Returns the shortest unambiguous reference to a paper. This is its id or, if the id is derived from the title,
+    the title up to a colon or its first three or more words. `before_mark` means that `#` will follow, so the
     reference cannot be mistaken for a technique."""
     if not paper.startswith("title:"):
         return paper
@@ -193,8 +193,8 @@ def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) ->
 
 
 def _proposing(snapshot: Snapshot, name: str) -> list[str]:
-    """Returns the papers that have a technique with this name. If it is the main method of some papers, returns only
-    those papers. If several papers are returned, the name is ambiguous."""
+    """Returns the papers that have a technique with this name. If the technique is the main method of some papers,
+    returns only those papers. If several papers are returned, the name is ambiguous."""
     named = snapshot.named(name)
     own = dict.fromkeys(paper_of(t) for t in named if "/" not in t.partition("#")[2])
     return list(own or dict.fromkeys(map(paper_of, named)))

@@ -224,8 +224,8 @@ class SearchAnswer(Listing):
     - `verified`: the model that verified the rows, or `not verified: <why>`, or empty if verification was not
       requested. Verified rows are in the model's order
     - `dropped`: the rows that the model rejected
-    - `question` and `candidates`: if no model is available, the verifier's question to the reader of the answer, and
-      the rows to judge"""
+    - `question` and `candidates`: if no model is available, instructions for judging the rows, and the rows to
+      judge"""
 
     nothing: ClassVar[tuple[str, str]] = ("rows", "None of the techniques found in {papers} does this.")
 
@@ -253,8 +253,8 @@ class Again(Value):
 
 
 class PartAnswer(Value):
-    """One step in a task. If nothing was verified, the last part is the whole task, with all search results for the
-    task grouped by paper.
+    """One step in a task. If no model verified the results, the last part covers the whole task, with all search
+    results grouped by paper.
 
     - `rows`: the results, best first. In a concise answer, rows have no `reason`, and have
       a short definition only if there is no guidance
@@ -340,7 +340,7 @@ class LocatedPlace(Place):
     - `repository`: the URL, or the folder of a working copy
     - `commit`: null for lines that are not in any commit
     - `twins`: places with nearly the same code, as path:first-last
-    - `confidence`: six in seven certain places are right, but few weak places are"""
+    - `confidence`: `certain` (six in seven of these places are right), `doubtful` or `weak` (few are right)"""
 
     score: float
     technique: str | None
@@ -476,8 +476,8 @@ class CodeAnswer(Quoting):
 
 class SchemaAnswer(Value):
     """The graph's tables as the engine defines them, the number of papers, the named queries, and example statements.
-    Each named query is one line with its name, parameters and purpose. A concise answer contains the tables as
-    patterns, and the queries without their purpose."""
+    Each named query is one line with its name, parameters and purpose. A concise answer shows the tables as patterns,
+    and omits the purpose of each query."""
 
     schema_text: str
     papers: int

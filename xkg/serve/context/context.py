@@ -28,7 +28,7 @@ MOST_RELATED = 5
 
 
 class ContextAnswer(Quoting):
-    """A paper as Markdown for a prompt. Its string form is the Markdown.
+    """A paper as Markdown for a prompt. The answer's string form is the Markdown.
 
     - `context`: the Markdown, with short ids
     - `tokens`: the length of the Markdown, at most `budget_tokens`. A token is four characters

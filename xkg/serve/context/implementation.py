@@ -20,8 +20,8 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True)
 class Pair:
-    """A technique and its code. `text` excludes the test. `place` is the position in the build order. If the pair does
-    not fit, only `name` is shown."""
+    """A technique and its code. `text` excludes the test. `place` is the position in the build order. If the budget is
+    too small for the pair, only `name` is shown."""
 
     technique: str
     place: int
@@ -34,7 +34,7 @@ def implementation(
     chosen: Chosen, budget_tokens: int, form: CodeForm, raw: Mapping[str, str], why_not: str
 ) -> tuple[str, tuple[str, ...], str]:
     """Returns the Markdown, the included techniques in build order, and the last line, which lists what was omitted.
-    `raw` maps code ids to raw lines, and `why_not` is the reason why any raw lines are missing. Raises `InputError` if
+    `raw` maps code ids to raw lines, and `why_not` says why raw lines are missing, if any are. Raises `InputError` if
     the budget is too small."""
     pairs, without = _pairs(chosen, form, raw)
     shortest = sorted(pairs, key=lambda pair: (len(pair.text), pair.place))

@@ -153,8 +153,8 @@ CHARACTERS_A_TOKEN = 4
 
 
 class Step(NamedTuple):
-    """A step that puts `text` at a place in a document, which is sorted by place. It replaces any text already there,
-    which must not be longer than `text`. `group` describes what is missing without this step."""
+    """A step that inserts `text` at `place` in a document, which is sorted by place. If there is already a text at this
+    place, `text` replaces it and must not be shorter. `group` describes what is missing without this step."""
 
     group: str
     place: tuple[int, ...]

@@ -1,9 +1,10 @@
 """Renders a paper for a planning agent: its components, their dependencies, and which of them have code. The code
 itself is not included.
 
-If the budget is too small, the least important parts are omitted first. These are the full abstract, related papers,
-resources, findings and full definitions. Next come lines in repositories, repositories, first sentences of definitions,
-packages, the build order and the beginning of the abstract. Components are omitted last, deepest first."""
+If the budget is too small, the least important parts are omitted first. The first to be omitted are the full abstract,
+related papers, resources, findings and full definitions. Next come lines in repositories, repositories, first sentences
+of definitions, packages, the build order and the beginning of the abstract. Components are omitted last, deepest
+first."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -19,7 +19,7 @@ from xkg.model import PaperBundle, Repository, Symbol
 def raw_code(
     bundle: PaperBundle, graph: Path, parsers: Parsers, folder: Path | None = None
 ) -> tuple[dict[str, str], str]:
-    """Returns the available lines keyed by code id, and the reason why any lines are missing, or ''. `graph` is the
+    """Returns the available lines keyed by code id, and the reason if lines are missing ('' otherwise). `graph` is the
     graph's folder. If `folder` is given, the lines are read from this clone or copy of the repository instead.
 
     Raises `InputError` if `folder` contains neither the commit nor the files."""

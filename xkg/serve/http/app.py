@@ -186,7 +186,7 @@ async def _healthz(_: Request) -> Response:
 
 
 def _ready(service: Service) -> Handler:
-    """Reports whether the graph can be read. Callers are anonymous, so paths are only logged, and one thread at a time
+    """Reports whether the graph can be read. Callers are anonymous, so paths are only logged. Only one thread at a time
     opens the graph."""
     one_thread = anyio.CapacityLimiter(1)
 

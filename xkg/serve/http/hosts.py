@@ -1,7 +1,7 @@
 """Protects against DNS rebinding and detects whether other machines can reach the server.
 
-An attacker can make a web page's host name resolve to this machine. The page's requests contain this name in the Host
-header, and must not reach a server that trusts local requests."""
+An attacker can make a web page's host name resolve to this machine. Requests from this page contain the host name in
+the Host header. Such requests must not reach a server that trusts local requests."""
 
 import socket
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ _REFUSED = {
 
 def known_hosts(app: ASGIApp, bound: str, names: Sequence[str], origins: Sequence[str]) -> ASGIApp:
     """Accepts requests whose Host is this machine or in `names`. The Origin, if any, must be this machine, in `names`,
-    or in `origins`. A server that is bound to all addresses does not know its own names, so it accepts any Host. This
-    is safe, because callers of such a server need tokens, and a malicious page has none."""
+    or in `origins`. A server that is bound to all addresses does not know its own names, so it accepts any Host.
+    Accepting any Host is safe, because callers of such a server need tokens, and a malicious page has none."""
     own = [f"[{name}]" if ":" in name else name.lower() for name in (bound, *names) if name]
     pages = LOOPBACK if is_loopback(bound) else own
     check = TransportSecurityMiddleware(

@@ -27,7 +27,7 @@ class Rates:
         self._buckets: LRUCache[str, tuple[float, float]] = LRUCache(MOST_CALLERS)
 
     def wait(self, caller: str) -> float:
-        """Returns how many seconds the caller must wait, or 0. Does not count as a request."""
+        """Returns how many seconds the caller must wait, or 0. This call does not count as a request."""
         level = self._level(caller, self._clock())
         return 0.0 if level >= 1 else (1 - level) / self._rate
 
@@ -72,7 +72,7 @@ class RateLimit:
         await self._app(scope, receive, send)
 
     def wait(self, scope: Scope) -> float:
-        """Returns how many seconds this request's caller must wait, or 0. Does not count as a request."""
+        """Returns how many seconds this request's caller must wait, or 0. This call does not count as a request."""
         return self._rates.wait(caller(scope)) if self._rates is not None else 0.0
 
 

@@ -46,8 +46,8 @@ SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
 class Metrics:
-    """Collects this process's metrics. If there are several workers, `text` returns their sums. `state` returns the
-    current generation and its number of papers."""
+    """Collects this process's metrics. If there are several workers, `text` returns the sums over all workers. `state`
+    returns the current generation and its number of papers."""
 
     def __init__(self, state: Callable[[], tuple[int, int]]) -> None:
         own = CollectorRegistry()

@@ -59,8 +59,8 @@ XKG = (sys.executable, "-P", "-c", _START, str(Path(__file__).resolve().parents[
 
 
 def by_caller(settings: Settings) -> bool:
-    """Returns whether callers answer their jobs' questions by default. Callers do so if the configured model is
-    `caller`, or if its API key is missing and no cost limit is set."""
+    """Returns whether callers answer their jobs' questions by default. Callers answer by default if the configured
+    model is `caller`, or if its API key is missing and no cost limit is set."""
     llm = settings.llm
     if llm.model in ("none", CALLER) or llm.max_cost is not None or not uses_server(llm):
         return llm.model == CALLER
@@ -186,9 +186,9 @@ class Jobs:
         return row
 
     def questions(self, job: int, caller: Caller, wait_seconds: float = 0.0) -> tuple[Row, list[OpenQuestion]]:
-        """Returns the job and its open questions. Questions that have not been given to any caller come first. If there
-        are none and the job is unfinished, waits up to `wait_seconds` for a question. Raises the same errors as `get`,
-        and `InputError` if the server's model answers the job's questions."""
+        """Returns the job and its open questions. Questions that have not been given to any caller come first. If no
+        question is open and the job is unfinished, waits up to `wait_seconds` for a question. Raises the same errors as
+        `get`, and `InputError` if the server's model answers the job's questions."""
         patient = self._waits.acquire(blocking=False)
         try:
             until = time.monotonic() + (wait_seconds if patient else 0.0)

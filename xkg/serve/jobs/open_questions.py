@@ -22,7 +22,7 @@ included in full."""
 # Matches the delimiters that `xkg.llm.prompt` puts around a question's inputs.
 _OPENING = re.compile(r"<<<(\w{1,60}) ([0-9a-f]{8})>>>\n")
 _WORTH = 400
-"""Minimum number of characters at which data is not repeated. Shorter data is always repeated."""
+"""Data of at least this many characters is not repeated."""
 
 
 class JobQuestion(Value):
@@ -64,8 +64,8 @@ class TakenAnswer(Value):
 def offered(
     jobs: "Jobs", job: int, caller: Caller, most: int, known: Collection[str], wait_seconds: float
 ) -> QuestionsAnswer:
-    """Returns up to `most` of a job's open questions, as many as fit. `known` contains the marks of data that does not
-    need to be repeated. Raises the same errors as `Jobs.questions`."""
+    """Returns up to `most` of a job's open questions, as many as fit. `known` contains the marks of data that the
+    caller already has and that is therefore omitted. Raises the same errors as `Jobs.questions`."""
     row, waiting = jobs.questions(job, caller, wait_seconds)
     seen = set(known)
     questions: list[JobQuestion] = []
@@ -114,7 +114,8 @@ def _shown(question: OpenQuestion, seen: set[str]) -> JobQuestion:
 
 
 def _without_repeats(prompt: str, seen: set[str]) -> str:
-    """Returns the prompt without long data whose marks are in `seen`, and adds all other marks to `seen`."""
+    """Returns the prompt without the long data whose marks are in `seen`, and adds the marks of all other data to
+    `seen`."""
     pieces: list[str] = []
     done = at = 0
     while opening := _OPENING.search(prompt, at):

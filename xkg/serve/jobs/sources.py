@@ -1,9 +1,9 @@
 """Validates the sources that remote callers may build: arXiv papers, repositories on allowed hosts, and paths under
 `roots`.
 
-Otherwise, untrusted callers could make the server access its own network or files, or pass options to the programs that
-it runs. Source names must therefore match strict patterns and refer to allowed hosts, and are normalized before they
-are passed to any program."""
+Without this validation, untrusted callers could make the server access its own network or files, or pass options to the
+programs that it runs. Source names must therefore match strict patterns and refer to allowed hosts, and are normalized
+before they are passed to any program."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -58,8 +58,8 @@ def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]
 
 
 def related_named(names: Sequence[str], roots: Sequence[Path]) -> list[str]:
-    """Returns the related files for `xkg implement`. Paths inside the starter code are returned unchanged. For other
-    paths, which must be under `roots`, links are resolved. Raises `InputError` if a path is not allowed."""
+    """Returns the related files for `xkg implement`. Paths inside the starter code are returned unchanged. All other
+    paths must be under `roots`, and their links are resolved. Raises `InputError` if a path is not allowed."""
     return [
         str(path_under_roots(name, roots)) if name.startswith(("/", "~")) or ".." in name.split("/") else name
         for name in names

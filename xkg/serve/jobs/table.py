@@ -87,8 +87,8 @@ class JobTable:
         llm: str = "",
     ) -> tuple[Row, bool]:
         """Adds a job, unless the caller already has an unfinished job for the same request. Returns the job and whether
-        it is new. Raises `InputError` if the caller already has `waiting` waiting jobs, or has requested `per_day` jobs
-        of this kind within a day."""
+        it is new. Raises `InputError` if `waiting` of the caller's jobs are already queued, or if the caller has
+        requested `per_day` jobs of this kind within a day."""
         now = datetime.now(UTC)
         with self._changing() as db:
             live = "asked_by = ? AND state IN ('queued', 'running') AND NOT cancel"
@@ -139,8 +139,8 @@ class JobTable:
             return [self._row(db, id) for id in ids[:most]], len(ids)
 
     def next(self) -> Row | None:
-        """Returns the running job, if any. Otherwise, returns the next waiting job. The caller whose last job started
-        longest ago goes first, so that one caller's jobs do not hold up everyone else's."""
+        """Returns the running job, if any. If no job is running, returns the next waiting job. The caller whose last
+        job started longest ago goes first, so that one caller's jobs do not hold up everyone else's."""
         last = "SELECT coalesce(max(started), '') FROM jobs AS earlier WHERE earlier.asked_by = jobs.asked_by"
         order = f"state IN ('queued', 'running') ORDER BY state DESC, ({last}), id LIMIT 1"
         with self._reading() as db:
@@ -186,7 +186,7 @@ class JobTable:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with opened(self._path, _SCHEMA, "remove it; the list of builds is lost, but no builds are") as db:
+        with opened(self._path, _SCHEMA, "remove it; this deletes the list of builds, but not the builds") as db:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, _VERSION):
                 raise SchemaVersionError(f"{self._path} is from another version of xkg; use that version, or remove it")

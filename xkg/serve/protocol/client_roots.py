@@ -1,9 +1,9 @@
 """Lets `locate` accept a stdio client's roots, which are the folders that the client has open, in addition to the
 server's folders.
 
-Roots are chosen by the user, not by the model. They are used only if the operator has not configured any folders
-(`serve.roots`). Over HTTP, they are ignored, because they are folders on a different machine. A client may offer no
-roots, or use a protocol version without requests to clients (2026-07-28, which deprecates roots)."""
+Roots are chosen by the user, not by the model. Client roots are used only if the operator has not configured any
+folders (`serve.roots`). Over HTTP, client roots are ignored, because they are folders on a different machine. A client
+may offer no roots, or use a protocol version without requests to clients (2026-07-28, which deprecates roots)."""
 
 import os
 import urllib.parse

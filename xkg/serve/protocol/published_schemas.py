@@ -1,4 +1,4 @@
-"""Shortens the tool schemas that clients receive. All fields and types are kept, but pydantic's repetitions are
+"""Shortens the tool schemas that clients receive. All fields and types are kept, but repetitions that pydantic adds are
 removed.
 
 Clients read all schemas before the first question, and many add all schemas to the model's context. Tool descriptions

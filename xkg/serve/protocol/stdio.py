@@ -37,11 +37,11 @@ detail="full" has up to 8,000, a cursor continues a list, and a resource at uri 
 them."""
 
 _ASKED: "dict[Asked, str]" = {
-    "build": " A paper that is missing can be built: build answers with a job, and job_status says when it is done. "
-    "With llm=caller, or if the server has no language model, you answer its questions by questions and answer.",
-    "curate": " What else is worth building around a paper: curate.",
-    "implement": " A method can be implemented in starter code by an agent: implement answers with a job, too.",
-    "run": " To try code before you copy it, run_code runs a few lines of yours over it.",
+    "build": " To add a missing paper, call build; it returns a job, and job_status says when it is done. "
+    "With llm=caller, or if the server has no language model, you answer its questions with questions and answer.",
+    "curate": " To find papers worth building around a paper, call curate.",
+    "implement": " To have a method implemented in starter code by an agent, call implement; it returns a job.",
+    "run": " To try code before you copy it, call run_code with a few lines that use it.",
 }
 
 
@@ -49,7 +49,7 @@ def instructions(served: Served) -> str:
     """Returns the instructions for clients, including the requests that they may make, and the list of graphs if there
     are several."""
     unchanged = "" if served.kinds else " Nothing here changes the graph."
-    named = f" There are the graphs {', '.join(served.graphs)}: tools answer from the first, or from that of graph."
+    named = f" The graphs are {', '.join(served.graphs)}. Tools use the first, unless graph names another."
     return _ABOUT + "".join(_ASKED[each] for each in served.asked) + unchanged + named * (len(served.graphs) > 1)
 
 

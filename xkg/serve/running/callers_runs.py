@@ -29,7 +29,7 @@ DEFAULT_SECONDS = 30.0
 
 @dataclass
 class _Installation:
-    """An installation in progress. `at` describes how far it has got."""
+    """An installation in progress. `at` describes the progress."""
 
     made: "Future[Environment]"
     at: str = "its packages are being looked up"

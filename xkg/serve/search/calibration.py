@@ -28,8 +28,8 @@ _CONSTANT, _SHARED, _BOTH, _SMALL = -6.06, 8.62, 3.78, 0.41
 _NAME_MEAN, _NAME_LEAST, _TERM = 1.92, 4.96, -1.63
 """Coefficients of the logistic regression that predicts whether the graph answers a query. The model was fitted on the
 404 queries in `evaluation/gold/search/calibration.jsonl`, 221 of which have an answer in 22 imported papers. Each query
-was run on all 43 papers, on these 22 papers, and on random samples of 10, 4 and 1 papers. Both outcomes have equal
-weight. A query's features are the features of the best among its first five techniques."""
+was run on all 43 papers, on the 22 papers with answers, and on random samples of 10, 4 and 1 papers. Both outcomes have
+equal weight. The features of a query are those of the best of its first five techniques."""
 
 _NEAR = 0.43
 _NAME = Coverage(0.3, 0.14)
@@ -65,10 +65,10 @@ def scores(snapshot: Snapshot, query: str, candidates: Candidates, techniques: S
 
 
 def score(rise: float, shared: float, total: float, near: float, name: Coverage, term: bool, techniques: int) -> float:
-    """Returns a technique's score. `shared` is the weight of the query's words that the technique contains, out of
-    `total`. `near` is the technique's mean similarity to the query's words, and `name` is how well the query covers the
-    technique's name. `term` is true if the query is a bare term. `techniques` is the number of techniques in the
-    graph."""
+    """Returns a technique's score. `shared` is the weight of the query's words that occur in the technique, and `total`
+    is the weight of all of the query's words. `near` is the technique's mean similarity to the query's words, and
+    `name` is how well the query covers the technique's name. `term` is true if the query is a bare term. `techniques`
+    is the number of techniques in the graph."""
     coverage = shared / total if total > 0 else 0.0
     odds = (
         _CONSTANT

@@ -99,7 +99,7 @@ MOST_PARTS = 8
 ENCODED_PIECES = 130
 """Maximum number of words and punctuation marks to encode, about 165 tokens. In tests with this limit, a technique was
 still among the first rows if the query was its definition, even with words omitted. The same was true if the query
-combined a need with a different technique's definition."""
+described one technique but also contained a different technique's definition."""
 
 _SENTENCE = re.compile(r"(?<=[.;!?:])\s+")
 _CLAUSE = re.compile(r"[,:]\s+(?:(?:and|or|then|but)\s+)?|(?<!\s)\s++(?:and then|then|while|and)\s+")
@@ -133,7 +133,7 @@ def weightiest(parts: Sequence[str], weight: Callable[[str], float]) -> list[str
 
 
 def passage(query: str, parts: Sequence[str], encoded: Sequence[str]) -> str:
-    """Returns the text to encode for the whole query. It consists of the `encoded` parts and as much of the text
+    """Returns the text to encode for the whole query. This text consists of the `encoded` parts and as much of the text
     outside `parts` as fits."""
     if not parts:
         return query
@@ -149,7 +149,8 @@ def passage(query: str, parts: Sequence[str], encoded: Sequence[str]) -> str:
 
 
 def pieces(text: str) -> int:
-    """Returns the number of words and punctuation marks. Each word or mark consists of one or more tokens."""
+    """Returns the number of words and punctuation marks. Each word or punctuation mark consists of one or more
+    tokens."""
     return len(_PIECE.findall(text))
 
 

@@ -38,8 +38,8 @@ class Filters:
     - `exclude`: references to papers, techniques and code to skip (`xkg.serve.answers.references`), such as
       techniques that the caller has already seen
     - `with_code`: only techniques with code
-    - `attested_by`: only code for which this trusted key attests `level` or higher, regardless of other keys. The
-      key is given as a fingerprint, but `of` also accepts a name"""
+    - `attested_by`: only code for which this trusted key, given as a fingerprint, attests `level` or higher,
+      regardless of other keys (`of` also accepts the key's name)"""
 
     papers: Sequence[str] = ()
     years: tuple[int | None, int | None] = (None, None)
@@ -118,5 +118,5 @@ class Filters:
 
 
 def _package(name: str) -> str:
-    """Normalizes a distribution name as package indexes do."""
+    """Normalizes a distribution name the way package indexes do."""
     return re.sub(r"[-_.]+", "-", name.strip()).casefold()

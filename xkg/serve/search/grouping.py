@@ -11,10 +11,10 @@ from xkg.model import paper_of
 MOST_RELATIVES = 5
 
 OWN_ROWS, _CONSIDERED = 3, 10
-"""Number of separate rows for each part of a query, and number of techniques from which to choose them."""
+"""Number of separate rows for each part of a query, and number of techniques considered for these rows."""
 
 CROWDED_OUT = 5
-"""Number of rows after the first `k` whose leads may be mentioned in rows from the same paper."""
+"""Number of rows after the first `k` whose lead technique may be added to an earlier row from the same paper."""
 
 _CACHED = 4096
 SPECIFIC = 0.8
@@ -61,7 +61,7 @@ def grouped(
     def row_of(technique: str) -> Group | None:
         return next((row for row in of_papers[paper_of(technique)] if _related(technique, row.lead)), None)
 
-    # Techniques weaker than one of their parts come last, in case the stronger part is in a different row.
+    # Techniques that are weaker than one of their parts come last, because the stronger part may be in a different row.
     for technique in [*first, *leads, *broad]:
         own_row = technique in own and not any(same_name(technique, row.lead) for row in of_papers[paper_of(technique)])
         if own_row or row_of(technique) is None:
@@ -88,8 +88,8 @@ def strongest(strength: Mapping[str, float], most: int) -> list[str]:
 
 
 def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
-    """Returns the rows. The leads of the next rows after the first `k` are added as relatives to rows from the same
-    paper. This helps if a query lists a method's steps and more than `k` steps match."""
+    """Returns the first `k` rows. Each of the next few leads is added as a relative to a row from the same paper, if
+    there is one. This helps if a query lists a method's steps and more than `k` steps match."""
     shown = [Group(row.lead, list(row.relatives)) for row in rows[:k]]
     for row in rows[k : k + CROWDED_OUT]:
         beside = (other for other in shown if paper_of(other.lead) == paper_of(row.lead))

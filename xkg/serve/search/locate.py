@@ -36,13 +36,13 @@ def locate(
     """Returns up to `most` places, best first, for a technique in the graph (given by id, exact name or alias) or for a
     description. The answer is empty if nothing matches.
 
-    For a description, returns the places of matching techniques. In a working copy, stored places are found again
-    (`relocate`). The copy is also searched (`ground`) for a description, or if stored places are missing or have
-    changed. `snapshot` is None for an empty graph, which requires a copy. Raises `UnknownIdError` if an id is unknown,
-    and any error from `search` and `embedder`."""
+    For a description, returns the places of matching techniques. In a working copy, stored places are matched to the
+    current code (`relocate`). The working copy is also searched (`ground`) if the text is a description, or if stored
+    places are missing or have changed. If the graph is empty, `snapshot` is None and `copy` is required. Raises
+    `UnknownIdError` if an id is unknown, and any error from `search` and `embedder`."""
     text = " ".join(text.split())
     techniques = named(snapshot, text) if snapshot is not None else []
-    searched = "stored places" if copy is None else str(copy)
+    searched = "stored locations" if copy is None else str(copy)
     if snapshot is not None and techniques:
         places, note = Known(snapshot, techniques).places(copy, embedder)
     else:
@@ -56,13 +56,13 @@ def locate(
     places = ranked(places)
     if places and not any(place.confidence == "certain" for place in places):
         note = "; ".join(filter(None, (note, _UNCERTAIN)))
-    cut = f"{len(places) - most} weaker places; pass a larger k" if len(places) > most else ""
+    cut = f"{len(places) - most} weaker locations; pass a larger k" if len(places) > most else ""
     return LocateAnswer(query=text, locations=tuple(places[:most]), searched=searched, note=note, cut=cut)
 
 
 _NOTHING = "nothing in this folder matches the text; rephrase it, or use a technique's name"
-_UNCERTAIN = "none of these places is certain; read them before you edit"
-_NO_FIT = "no technique with places in the graph fits"
+_UNCERTAIN = "none of these locations is certain; read the lines before you edit"
+_NO_FIT = "no technique that fits has a location in the graph"
 _NAME_FOLDER = "to search a repository, pass its folder"
 
 
@@ -88,8 +88,8 @@ def as_technique(text: str) -> Technique:
 
 
 def ranked(places: Sequence[LocatedPlace]) -> list[LocatedPlace]:
-    """Returns the distinct places, best first. A whole file is omitted if there is also a place inside it, which is
-    more useful for an ablation."""
+    """Returns the distinct places, best first. A whole file is omitted if a place within the file was also found,
+    because that place is more useful for an ablation."""
     parts = {(p.repository, p.path) for p in places if p.symbol != p.path}
     unique: dict[tuple[str, str, int, int], LocatedPlace] = {}
     for place in sorted(places, key=lambda p: -p.score):
@@ -99,30 +99,31 @@ def ranked(places: Sequence[LocatedPlace]) -> list[LocatedPlace]:
 
 
 class Known:
-    """Finds the places of techniques in the graph."""
+    """Finds the places in repositories where techniques in the graph are implemented."""
 
     def __init__(self, snapshot: Snapshot, techniques: Sequence[str]) -> None:
         self._techniques = techniques
         self._bundles = {paper: snapshot.bundle(paper) for paper in dict.fromkeys(map(paper_of, techniques))}
 
     def places(self, copy: "WorkingCopy | None", embedder: Callable[[], Embedder]) -> tuple[list[LocatedPlace], str]:
-        """Returns the techniques' places and a note. If there are no places, returns the components' places instead."""
+        """Returns the places of the techniques, and a note. If there are none, returns the places of the techniques'
+        components."""
         places, missing, changed = self.stored(self._techniques, copy)
-        note = "" if places else "the graph contains no places for it"
+        note = "" if places else "the graph contains no location of this technique"
         if missing:
-            note = f"{missing} of {missing + len(places)} stored places are missing from this folder"
+            note = f"{missing} of {missing + len(places)} stored locations are missing from this folder"
         if copy is not None and (changed or not places):
             known = {(place.path, place.start_line, place.end_line) for place in places}
             found = self._retrieved(copy, embedder())
             places += [at for at in found if (at.path, at.start_line, at.end_line) not in known]
             note = "; ".join(filter(None, (note, "the folder was also searched" if places else "")))
         if not places and (components := self.stored(self._components(), copy)[0]):
-            return components, f"{note}: these are its components' places"
+            return components, f"{note}; its components' locations are listed instead"
         return places, note if places or copy is not None else f"{note}; {_NAME_FOLDER}"
 
     def stored(self, techniques: Sequence[str], copy: "WorkingCopy | None") -> tuple[list[LocatedPlace], int, bool]:
-        """Returns the stored places, relocated in the copy if there is one. Also returns the number of places that are
-        missing from the copy, and whether any place is missing or has changed."""
+        """Returns the stored places, matched to the current code if there is a working copy. Also returns the number of
+        places that are missing from the copy, and whether any place is missing or has changed."""
         from xkg.build.grounding.relocate import moved_focus, relocate
 
         places, missing, changed = list[LocatedPlace](), 0, False
@@ -197,8 +198,8 @@ def _by_text(snapshot: Snapshot, fits: Mapping[str, float], copy: "WorkingCopy |
 
 
 def _searched(text: str, meant: float, copy: "WorkingCopy", embedder: Embedder) -> list[LocatedPlace]:
-    """Returns the places in the copy that match a description, which may not refer to a technique in the graph. `meant`
-    is the probability that the description refers to such a technique."""
+    """Returns the places in the copy that match a description. The description need not refer to a technique in the
+    graph. `meant` is the probability that it does."""
     places = _search_copy([as_technique(text)], ["text"], copy, embedder)
     return [_weighed(place.model_copy(update={"technique": None}), 1 - meant) for place in places]
 
@@ -215,7 +216,7 @@ def _in(copy: "WorkingCopy", symbol: Symbol, focus: Sequence[LineRange]) -> Plac
 def _located(
     place: Place, location: Location, score: float, source: str, symbols: Mapping[str, Symbol]
 ) -> LocatedPlace:
-    """Combines a place with its location. `symbols` are the existing symbols, by id."""
+    """`symbols` are the existing symbols, by id."""
     twins = [symbols[twin] for twin in location.twins if twin in symbols]
     fields = {
         **place.model_dump(),

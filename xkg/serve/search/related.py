@@ -41,8 +41,8 @@ class Pair(Value):
 
 class RelatedRow(Value):
     """A related paper. `score` (0 to 1) combines all kinds of relation. `cites` and `cited` say whether the given paper
-    cites this paper or is cited by it. `alike` (0 to 1) is how similar the two papers' techniques are. `shared` are
-    pairs of techniques that are the same concept, and `nearest` are pairs of similar techniques."""
+    cites this paper or is cited by it. `alike` (0 to 1) measures how similar the techniques of the two papers are.
+    `shared` are pairs of techniques that are the same concept, and `nearest` are pairs of similar techniques."""
 
     head: ClassVar[str] = "{title}  [score {score:g}]\n{id}"
 

@@ -60,8 +60,9 @@ def search(
     - Techniques with exactly this name or alias come first. All other techniques are ranked by BM25 and vector
       search for the whole query and the parts of a long query (`candidates`)
     - Techniques above or below each other share a row, led by the best match for the query or for one of its needs
-      (`grouped`). If several techniques in a paper have the same name, one with code leads
-    - A row's score is how well it fits (`scores`), raised if necessary so that scores never increase down the list
+      (`grouped`). If several techniques in a paper have the same name, one that has code leads
+    - A row's score says how well the row fits (`scores`). If a later row scores higher, the earlier row is given the
+      same score
     - Techniques that score less than `bar` are not returned as rows. The best of these techniques are
       listed in `nearest`
     - If the query is code, it is first looked up in the graph's code
@@ -201,8 +202,8 @@ def _rows(groups: Sequence[Group], views: dict[str, TechniqueView], fits: Mappin
 
 
 def _with_code(group: Group, views: dict[str, TechniqueView]) -> Group:
-    """Returns the row. Replaces a row's lead that has no code with a technique of the same name that does, if there is
-    one."""
+    """Returns the row. If the row's lead has no code, replaces it with a technique of the same name that has code, if
+    there is one."""
     if views[group.lead].code is not None:
         return group
     for other in group.relatives[:MOST_RELATIVES]:

@@ -19,8 +19,8 @@ TEXT, VECTOR = 0.5, 0.5
 """Weights of text search and vector search."""
 
 INTERACTION, INTERACTING = 0.5, 50
-"""Weight of late interaction relative to both searches combined, and the number of techniques for which late
-interaction is computed."""
+"""Weight of late interaction relative to both searches combined, and the number of techniques for which it is
+computed."""
 
 PARTS = 0.5
 """Weight of the best-matching part of a long query, relative to the whole query."""
@@ -53,8 +53,8 @@ class Strengths:
         self._there = np.zeros((len(by_text), len(self._ids)), bool)
         start = 0
         for text, pair in enumerate(zip(by_text, by_vector, strict=True)):
-            # Techniques missing from a full list score no higher than its last entry. If the text search's list is not
-            # full, the missing techniques contain none of the query's words.
+            # If a list is full, techniques that are not in it score no higher than its last entry. If text search
+            # returned fewer techniques than requested, all others contain none of the query's words.
             floors = (pair[0][-1].score if len(pair[0]) == depth else 0.0, pair[1][-1].score if pair[1] else 0.0)
             for own, floor, weight in zip(scores[2 * text : 2 * text + 2], floors, (TEXT, VECTOR), strict=True):
                 end = start + len(own)
@@ -64,7 +64,7 @@ class Strengths:
                 start = end
 
     def strongest(self) -> list[list[str]]:
-        """Returns the techniques for which to compute late interaction, for each text."""
+        """Returns, for each text, the techniques for which to compute late interaction."""
         import numpy as np
 
         order = np.argsort(np.where(self._there, -self._strength, np.inf), axis=1, kind="stable")[:, :INTERACTING]
@@ -76,7 +76,7 @@ class Strengths:
 
     def interact(self, text: int, best: Sequence[str], interaction: Mapping[str, float]) -> None:
         """Adds late interaction with a text, which was computed for the `best` techniques. Values are scaled so that
-        the lowest becomes 0. All other techniques also get 0, but a `best` technique without a value keeps its
+        the lowest becomes 0. All other techniques get 0, except that a `best` technique without a value keeps its
         strength."""
         import numpy as np
 

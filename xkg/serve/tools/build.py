@@ -147,9 +147,9 @@ def add(server: MCPServer, served: Served, jobs: Jobs) -> None:
     ) -> JobAnswer:
         """Lets an agent implement a method in starter code, run it in a sandbox and check it. Returns a job
         immediately; jobs run one at a time and take minutes to hours, so call job_status occasionally, not in a loop.
-        When the job is done, implementation contains the class of the result (A error-free and better than the
-        starter, B error-free, C erroneous, D nothing), the metric before and after, and the patch. The starter code
-        itself is not changed.
+        When the job is done, implementation contains the result's class (A: error-free and better than the
+        starter, B: error-free, C: has errors, D: nothing implemented), the metric before and after, and the patch. The
+        starter is not changed.
 
         The same request returns the running job, or resumes an ended job. The operator limits the language model's
         cost."""

@@ -62,8 +62,8 @@ def add(server: MCPServer, service: Service) -> None:
         detail: Detail = "concise",
     ) -> PaperAnswer:
         """Returns a paper: abstract, techniques with levels (a tree, as a preorder list with depth), repositories,
-        findings and resources. Pass technique ids to get_technique and get_code. Full adds references, an overview of
-        the code, and descriptions."""
+        findings and resources. Pass technique ids to get_technique and get_code. Full answers add references, a code
+        overview and descriptions."""
         answer = service.paper(paper, include_code=include_code, full=detail == "full")
         page = Page(cursor, "get_paper", answer.id)
         keys = [technique.id for technique in answer.techniques]
@@ -92,8 +92,8 @@ def add(server: MCPServer, service: Service) -> None:
         ],
         detail: Detail = "concise",
     ) -> TechniqueAnswer:
-        """Returns a technique: definition, place in the paper's hierarchy, ordered components, code id and level. Full
-        adds aliases, excerpts (character offsets in the paper, file and line) and component definitions."""
+        """Returns a technique: definition, place in the hierarchy, ordered components, code id and level. Full answers
+        add aliases, excerpts (character offsets in the paper, file and line) and component definitions."""
         answer = service.technique(id, full=detail == "full")
         shown = concise(answer, service.short_ids) if detail == "concise" else answer
         return fitted(shown, detail, whole=uri("technique", answer.id))
@@ -104,8 +104,8 @@ def add(server: MCPServer, service: Service) -> None:
         detail: Detail = "concise",
     ) -> CodeAnswer:
         """Returns a technique's code: implementation, packages, documentation and proof. If the implementation exceeds
-        8,000 tokens, read the resource at `uri` for all of it. Full adds the test, all evidence, and an imported file's
-        unchecked claims."""
+        8,000 tokens, read the resource at `uri` for all of it. Full answers add the test, all evidence and unchecked
+        imported claims."""
         answer = service.code(id, full=detail == "full")
         most = min(TOKENS["full"], TOKENS[detail] + tokens(json.dumps(answer.implementation)))
         return fitted(answer, detail, whole=uri("code", answer.id), most=most)
@@ -113,8 +113,8 @@ def add(server: MCPServer, service: Service) -> None:
     @tool("Graph schema")
     def graph_schema(detail: Detail = "concise") -> SchemaAnswer:
         """Returns the graph's tables and edges as Cypher patterns (columns without a type are strings), the number of
-        papers, the named queries for cypher with parameters, and an example. Full includes the statements that created
-        the tables, and the purpose of each named query: use it before you write your own statement."""
+        papers, the named queries for cypher with parameters, and an example. Full answers add the statements that
+        created the tables and each named query's purpose. Read one before you write your own statement."""
         return service.schema(full=detail == "full")
 
     @tool("Cypher")
@@ -149,7 +149,8 @@ def add(server: MCPServer, service: Service) -> None:
 
 
 def _from_technique(answer: PaperAnswer, start: int) -> PaperAnswer:
-    """Returns the answer with the techniques from `start`. Pages after the first omit the other fields."""
+    """Returns the answer with the techniques from position `start` onwards. Pages after the first omit the other
+    fields."""
     if start == 0:
         return answer
     techniques = answer.techniques[start:]

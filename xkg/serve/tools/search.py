@@ -55,14 +55,14 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
     ) -> SearchAnswer:
         """Finds techniques from papers, with their code, for one implementation step.
 
-        Rows are sorted best first; pass a row's id to get_code. All tools accept short ids and unique names. `score` (0
-        to 1) is roughly the probability that the row fits, `level` the code's proven level, `no_code` why there is
-        none, and `measured` the largest effect in an ablation. `relatives` are matching ancestors or descendants. If
-        there are no rows, nothing fits, and `nearest` is probably not what you want.
+        Rows are best first; pass a row's id to get_code. All tools accept short ids and unique names. `score` is
+        roughly the probability that the row fits. `level` is the code's proven level, `no_code` says why there is none,
+        and `measured` is the largest effect in an ablation. `relatives` are matching ancestors or descendants. If there
+        are no rows, nothing fits, and `nearest` is probably not what you want.
 
         If `verify` is set, a model reads each candidate's code. `rows` lists those that fit, with `reason` and
-        `guidance`; `dropped` lists the rest. `verified` names the model. If it says why nothing was verified, answer
-        `question` to judge the rows."""
+        `guidance`; `dropped` lists the rest. `verified` names the model, or says why there is none. In that case,
+        answer `question` to judge the rows."""
         filters = Filters.of(
             papers=tuple(papers),
             years=(first_year, last_year),
@@ -86,12 +86,12 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
         exclude: Exclude = [],  # noqa: B006
         detail: Detail = "concise",
     ) -> ImplementationsAnswer:
-        """Splits a whole task into steps, and searches for each step like search_techniques with verify. Takes up to
+        """Splits a task into steps, and searches for each step like search_techniques with verify. Takes up to
         40 seconds.
 
         Each part has a step and rows, best first, with guidance on using them; `again` lists earlier rows that also
-        fit. If `note` says that nothing fits, write the part yourself. Full adds reasons and code. For `verified`, see
-        search_techniques. If nothing is verified, the last part has results for the whole task, by paper."""
+        fit. If `note` says nothing fits, write the part yourself. Full answers add reasons and code. For `verified`,
+        see search_techniques. If nothing is verified, the last part groups results for the whole task by paper."""
         filters = Filters(papers=tuple(papers), exclude=exclude, with_code=with_code)
         answer = service.find_implementations(task, k, filters=filters, full=detail == "full")
         shown = concise(answer, service.short_ids) if detail == "concise" else answer
@@ -131,9 +131,9 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
 
         If `repository` is a folder, the answer reflects its current state, even if uncommitted, and `commit` is null.
         `source` is `stored` (the graph's lines), `moved` (the same code on different lines) or `retrieved` (found by
-        searching the folder). If `repository` is omitted, lines belong to the answer's commit. Six in seven certain
-        places are right, half of the doubtful ones, and a third of the weak ones. A name with a sentence finds more
-        than a name alone."""
+        searching the folder). If `repository` is omitted, lines belong to the answer's commit. Six in seven
+        certain, half of the doubtful and a third of the weak places are right. A name plus a sentence finds more than a
+        name alone."""
         page = Page(cursor, "locate", technique, repository)
         folder = None if repository is None else under_roots(repository, roots)
         answer = service.locate(technique, folder, k + page.reached, roots=roots)

@@ -55,7 +55,7 @@ READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_
 
 class Tool(Protocol):
     """Registers a function that takes the client's arguments and returns an answer. The docstring becomes the tool's
-    description. `waits` means that the tool waits for something other than the graph. Calls of such a tool are
+    description. `waits` means that the tool waits for something other than the graph. Calls to such a tool are
     abandoned if the client disconnects or the server shuts down. If `offered` is false, nothing is registered."""
 
     def __call__(

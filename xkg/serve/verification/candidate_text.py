@@ -37,8 +37,8 @@ class Candidate:
 
 
 def labelled(candidates: Sequence[Candidate]) -> dict[str, tuple[Candidate, TechniqueView]]:
-    """Maps labels in the question to techniques. A row's lead has a label such as `2`, its relatives `2a`, `2b` and so
-    on."""
+    """Maps labels in the question to techniques. A row's lead has a label such as `2`, and its relatives have labels
+    such as `2a` and `2b`."""
     return {
         f"{number}{LETTERS[place - 1] if place else ''}": (candidate, view)
         for number, candidate in enumerate(candidates, start=1)
@@ -152,7 +152,7 @@ class _Piece:
 
     def nearness(self, wanted: AbstractSet[str]) -> float:
         """Returns the cosine between the piece's words and the wanted words, up to a constant factor. Returns 0 for
-        `__init__`, which mostly repeats names from other functions."""
+        `__init__`, because its words mostly repeat names from other functions."""
         own = terms(" ".join([*self.lines, self.about]))
         return 0 if "def __init__(" in self.lines[0] else len(own & wanted) / max(1, len(own)) ** 0.5
 
@@ -198,7 +198,7 @@ def _beginning(lines: Sequence[str], characters: int) -> list[str]:
 
 
 def heads(implementation: str, characters: int) -> str:
-    """Returns the heads of the code's functions and classes as one line."""
+    """Returns `def NAME` or `class NAME` for each of the code's functions and classes, as one line."""
     return short(", ".join(_heads(implementation.splitlines())), characters)
 
 

@@ -50,10 +50,10 @@ def find_implementations(
 ) -> ImplementationsAnswer:
     """Returns up to `k` techniques for each step in `task`, with instructions for applying them. `full` adds the
     techniques' code. If no model verifies the techniques, adds results for the whole task, because the task is more
-    informative than its individual steps. If no model is available, the answer contains the verifier's question for the
-    reader.
+    informative than its individual steps. If no model is available, the answer contains the verifier's question, so
+    that the reader can answer it.
 
-    Waits for the model for up to twice `serve.questions.wait_seconds`. Later replies are ignored. Raises any error from
+    Waits at most twice `serve.questions.wait_seconds` for the model. Later replies are ignored. Raises any error from
     `seek`."""
     found = decompose(questions, task)
     decomposed, left_out = found.by, len(found.steps) - MOST_STEPS
@@ -104,7 +104,7 @@ def _for_reader(
     answers: Sequence[SearchAnswer],
     parts: Sequence[PartAnswer],
 ) -> tuple[str, str]:
-    """Returns the verifier's question for the reader of the answer, and the candidates, rendered part by part."""
+    """Returns the verifier's question and the candidates, rendered part by part, for the reader of the answer."""
     question, described = "", []
     with opened() as snapshot:
         for step, answer, part in zip(steps, answers, parts, strict=True):
@@ -204,7 +204,7 @@ class Steps(AnswerType):
 
 @dataclass(frozen=True)
 class Decomposed:
-    """A task's steps (at least one). `by` describes how they were found. `by_model` says whether a model found the
+    """A task's steps (at least one). `by` describes how the steps were found. `by_model` says whether a model found the
     steps."""
 
     steps: list[str]

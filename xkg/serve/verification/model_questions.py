@@ -84,7 +84,8 @@ class Questions:
     def begin(
         self, prompt: "Prompt", kind: type[A], inputs: Mapping[str, str], about: str, check: Callable[[A], str | None]
     ) -> "Future[Answered[A]]":
-        """Returns a future for `wait`. A stored answer is available immediately."""
+        """Asks the question, and returns a future that can be passed to `wait`. A stored answer is available
+        immediately."""
         from xkg.llm.prices import model_of
 
         answer: Future[Answered[A]] = Future()

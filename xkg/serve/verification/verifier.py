@@ -23,7 +23,7 @@ CANDIDATES = 12
 RELATIVES = 3
 
 WORTH = 0.02
-"""Minimum score of the best row. If no row reaches it, no question is asked. The minimum is lower than `FITS`
+"""Minimum score of the best row. If no row reaches this score, no question is asked. The minimum is lower than `FITS`
 (`xkg.serve.search.calibration`), because the verifier can distinguish weak matches from queries without an answer."""
 
 HOPELESS = 0.01
@@ -32,7 +32,7 @@ HOPELESS = 0.01
 _REASON, _GUIDANCE = 240, 480
 
 MOST_DROPPED = 3
-"""Maximum number of dropped rows to list. Those ranked highest by the search are listed, because they are the most
+"""Maximum number of dropped rows to list. The rows that the search ranked highest are listed, because they are the most
 misleading."""
 
 _PROMPT = Path(__file__).parent / "prompts" / "verify.md"
@@ -82,8 +82,8 @@ def begin(
 
 
 def for_reader(snapshot: Snapshot, rows: Sequence[SearchRow], step: str) -> tuple[str, str]:
-    """Returns the instructions and candidates for the reader of the answer, who verifies the rows if no model is
-    available. Candidates have the same numbers as the rows."""
+    """Returns the verifier's instructions and candidates, so that the reader of the answer can verify the rows if no
+    model is available. Candidates have the same numbers as the rows."""
     candidates = _candidates(snapshot, rows)
     return (load_prompt(_PROMPT).system, described(candidates, step)) if candidates else ("", "")
 
@@ -118,7 +118,7 @@ def _judged(verification: Verification, verdict: Verdict, model: str) -> SearchA
     cut = [f"{more} more that were kept; {MORE_ROWS}"] if more > 0 else []
     cut += [f"{others} more that were dropped"] if others > 0 else []
     if not rows:
-        cut.append("rephrase the step, or write it yourself: similar code would be misleading")
+        cut.append("rephrase the step, or write the code yourself: similar code would be misleading")
     return verification.plain.model_copy(
         update={
             "rows": rows[: verification.k],
@@ -166,17 +166,17 @@ def _checking(candidates: Sequence[Candidate]) -> Callable[[Verdict], str | None
     def check(verdict: Verdict) -> str | None:
         named_candidates = [judgement.candidate for judgement in verdict.judgements]
         if odd := [name for name in (*named_candidates, *verdict.best_first) if name not in known]:
-            return f"there is no candidate {odd[0][:40]!r}: they are 1 to {len(numbers)}, and those with a letter"
+            return f"there is no candidate {odd[0][:40]!r}; the labels are 1 to {len(numbers)} and those with a letter"
         groups = list(dict.fromkeys(name.rstrip(LETTERS) for name in named_candidates))
         if (
             groups != sorted(groups, key=int)
             or set(required) - set(groups)
             or len({*named_candidates}) < len(named_candidates)
         ):
-            return f"give a judgement for each of 1 to {len(required)}, in this order, then for others; none twice"
+            return f"judge each of 1 to {len(required)} in this order, then any others; judge none twice"
         retained = [judgement.candidate for judgement in verdict.judgements if judgement.keep]
         if sorted(retained) != sorted(verdict.best_first):
-            return f"best_first has to hold each candidate that is kept, and no other: {', '.join(retained) or 'none'}"
+            return f"best_first must list every candidate that is kept, and no other: {', '.join(retained) or 'none'}"
         return None
 
     return check

@@ -22,7 +22,7 @@ from xkg.web.site import SECURITY, Site
 JOBS = 50
 EVENTS = 300
 NEWEST = 20
-"""Number of recent papers whose code is examined for these reasons."""
+"""Number of recently built papers to examine for reasons why code did not reach the next level."""
 _BILLS: tuple[By, ...] = ("paper", "stage", "model")
 _LONGEST_REASON = 60
 _LARGEST_NUMBER = 2**62

@@ -1,4 +1,4 @@
-"""Draws a map of papers, shared concepts and citations that places similar papers close to each other. Also lists
+"""Draws a map of papers, shared concepts and citations, in which similar papers are close to each other. Also lists
 papers with the same filters."""
 
 import math

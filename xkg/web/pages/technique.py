@@ -47,8 +47,7 @@ class Place(NamedTuple):
 
 
 class Same(NamedTuple):
-    """A technique from another paper that represents the same concept. `how` is `open` if it is undecided whether the
-    concepts are the same."""
+    """A technique from another paper that represents the same concept. `how` is `open` if this has not been decided."""
 
     view: TechniqueView
     score: float
@@ -137,7 +136,7 @@ def _survivors(evidence: Evidence | None) -> dict[int, Sequence[str]]:
 def _places(
     bundle: PaperBundle, technique: Technique, code: Code | None, codebase: Codebase | None
 ) -> tuple[list[Place], list[Place]]:
-    """Returns two lists of places, best first: places to show with their lines, and places to list without lines."""
+    """Returns the places to show with their lines, and the places to list without lines, both best first."""
     symbols = {s.id: s for s in bundle.symbols}
     repositories = {r.id: r for r in bundle.repositories}
     likely = (at for at in bundle.locations if at.technique == technique.id and at.confidence != "weak")
@@ -172,7 +171,7 @@ def _span(first: int, last: int) -> str:
 
 
 def _shown(codebase: Codebase | None, symbol: Symbol, at: Location | None) -> tuple[list[Line], int]:
-    """Returns a symbol's lines, with focus lines marked, and the number of lines that were cut."""
+    """Returns a symbol's lines, with the focus lines marked, and the number of lines that were cut."""
     module = next((m for m in codebase.modules if m.path == symbol.path), None) if codebase else None
     if module is None:
         return [], 0

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 LONGEST_FORMULA = 2000
 LONG_FORMULA = 48
-"""Inline formulas at least this long scroll if they are wider than the column."""
+"""Inline formulas of at least this length scroll if they are wider than the column."""
 
-# Matches $x$ (as in Pandoc, so that "$5 and $6" remains text), \(x\), $$x$$, \[x\] and `code`. Delimiters cannot be
-# nested, so that many unclosed delimiters take linear time. Also matches formulas without delimiters, such as a command
-# with braces, or a letter with subscripts or superscripts. Examples are \bar{w}, p_T, ∇_{x_t} and v_i^ℓ.
+# Matches $x$ (as in Pandoc, so that "$5 and $6" remains text), \(x\), $$x$$, \[x\] and `code`. Nested delimiters are
+# not supported, so matching takes linear time even if many delimiters are unclosed. Also matches formulas without
+# delimiters, such as a command with braces, or a letter with subscripts or superscripts. Examples are \bar{w}, p_T,
+# ∇_{x_t} and v_i^ℓ.
 _FORMULA = re.compile(
     r"\$\$(?P<d1>[^$]{1,2000}+)\$\$|\\\[(?P<d2>(?:[^\\]|\\(?![\[\]])){1,2000}+)\\\]"
     r"|\\\((?P<i2>(?:[^\\]|\\(?![()])){1,2000}+)\\\)|\$(?P<i1>(?![\s$])(?:[^$\\]|\\.){1,2000}+)(?<!\s)\$(?!\d)"

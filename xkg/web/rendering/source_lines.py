@@ -35,7 +35,7 @@ def lines(
     marks: Mapping[int, str] | None = None,
     notes: Mapping[int, Sequence[str]] | None = None,
 ) -> list[Line]:
-    """Returns the lines of a text that starts at line `first`. Marks and notes are keyed by line number."""
+    """Returns a text as numbered lines, starting at line `first`. Marks and notes are keyed by line number."""
     found = []
     for number, html in enumerate(highlighted(text, language), start=first):
         found.append(Line(number, html, (marks or {}).get(number, ""), tuple((notes or {}).get(number, ()))))
