@@ -268,11 +268,11 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "PulledPapers":
-        """Pulls new papers from the library at `place`. `papers` restricts the pull to the given papers. `topic`
-        restricts it to papers whose title or technique names contain every word of the topic, and `level` to papers
-        whose code has at least this claimed level. If `verify` is set, first runs that many of the new code nodes, and
-        pulls nothing if any of them fails. In the result, `problems` lists papers that were not pulled, and `kept`
-        lists papers whose existing version remains in the graph. Raises `UnknownIdError`, `InputError` and
+        """Pulls new papers from the library at `place`. If `papers` is given, pulls only these papers. If `topic` is
+        given, pulls only papers whose title or technique names contain every word of the topic. If `level` is given,
+        pulls only papers whose code has at least this claimed level. `verify` is the number of new code nodes to run
+        first; if any of them fails, nothing is pulled. In the result, `problems` lists papers that were not pulled, and
+        `kept` lists papers whose existing version remains in the graph. Raises `UnknownIdError`, `InputError` and
         `UnreachableError`.
 
         >>> import xkg
@@ -454,8 +454,8 @@ class GraphChanges:
         self, job: int, k: int = 4, *, known: Collection[str] = (), wait_seconds: float = 20
     ) -> "QuestionsAnswer":
         """Returns at most `k` open questions from a job, each with the JSON schema of its answer; waits up to
-        `wait_seconds` for a question. `known` lists the marks of data that you still have, which is then not sent
-        again. Raises `UnknownIdError`, and `InputError` if the server's model answers the job's questions."""
+        `wait_seconds` for a question. `known` lists the marks of data that you still have; this data is not sent again.
+        Raises `UnknownIdError`, and `InputError` if the server's model answers the job's questions."""
         from xkg.serve.jobs.authority import OPERATOR
         from xkg.serve.jobs.open_questions import offered
 

@@ -308,8 +308,8 @@ class ServeAgentSettings(_Section):
 class ServeRunSettings(_Section):
     """Settings for scripts that the server's clients run in the sandbox, on code from the graph. `allowed` enables
     these scripts. Over HTTP, a caller also needs a token with the `run` scope. Each caller may start up to `per_day`
-    runs a day, one at a time, and each run is limited to `seconds`. A worker runs at most `at_once` scripts at a time
-    for all callers together."""
+    runs a day, one at a time, and each run is limited to `seconds`. A worker runs at most `at_once` scripts at a time,
+    for all callers combined."""
 
     allowed: bool = False
     per_day: int = Field(default=200, ge=1)

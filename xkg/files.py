@@ -31,7 +31,7 @@ def sync_file(path: Path) -> None:
 
 def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
     """Replaces the contents of `path` atomically; a crash leaves the old file and at most a `.tmp` file next to it. The
-    umask applies to `mode`."""
+    file's permissions are `mode`, restricted by the umask."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         partial.unlink(missing_ok=True)  # the file may already exist with a different mode
@@ -182,8 +182,8 @@ def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
 
 @contextlib.contextmanager
 def unheld(path: Path) -> Iterator[bool]:
-    """Context manager that yields True if no process is reading `path`; none can then start reading it while the
-    context is active."""
+    """Context manager that yields True if no process is reading `path`. In this case, no process can start reading the
+    file until the context ends."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

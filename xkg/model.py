@@ -90,9 +90,9 @@ class Paper(Node):
     from an imported file that this schema does not cover (keys, values, orders), kept for export. `arxiv_version` is
     the version that was parsed, such as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield`
     are arXiv's primary category, or a model's choice, such as `cs` and `cs.LG`. `nothing_in` lists passages (by their
-    first words) and functions (`path::name`) that no technique covers, and where the model found none. `packages` are
-    requirement lines that were added to the repository's requirements. `cpu` means that the repository's CUDA code ran
-    on the CPU."""
+    first words) and functions (`path::name`) that no technique covers and in which the model found no technique.
+    `packages` are requirement lines that were added to the repository's requirements. `cpu` means that the repository's
+    CUDA code ran on the CPU."""
 
     id: str
     title: Name
@@ -130,7 +130,7 @@ class Paper(Node):
 
 class Technique(Node):
     """Represents a technique. `parent` is the parent technique's id, or None at the top. Siblings keep their order in
-    the bundle. `hidden` is the reason why the technique is omitted from the published graph, or None if it is shown."""
+    the bundle. `hidden` says why the technique is omitted from the published graph, or is None if it is shown."""
 
     id: str
     name: Name
@@ -205,8 +205,8 @@ class Fidelity(Node):
 
     @property
     def is_enough(self) -> bool:
-        """Whether enough statements have a counterpart in the source lines. At least 0.7 of all statements are
-        required, or at least 0.5 of all statements and 0.7 of the statements not written from the definition."""
+        """Whether enough statements have a counterpart in the source lines: at least 0.7 of all statements, or at least
+        0.5 of all statements and 0.7 of those that were not written from the definition."""
         least = FAITHFUL_SHARE * (1.0 - self.by_definition)
         return self.share >= FAITHFUL_SHARE or (self.share >= _LEAST_SHARE and self.share >= least)
 
@@ -218,7 +218,7 @@ class Fidelity(Node):
 
     @property
     def unrelated(self) -> str | None:
-        """The reason why the implementation does something else entirely, or None if it does what it should."""
+        """Why the implementation does something else entirely, or None if it does what it should."""
         return next((fault.remark for fault in self.faults or () if fault.kind == "unrelated"), None)
 
 
@@ -228,10 +228,10 @@ class Evidence(Node):
     `missing` lists required packages that could not be installed or imported on this machine, so a low level may not be
     the code's fault. `covered_lines` and `uncovered_lines` are the lines in function bodies that the test did and did
     not run, or None if coverage was not measured. `mutants` is the number of mutants tried, and `mutation_score` is the
-    fraction that made the test fail. `survivors` lists the undetected mutants, and functions whose bodies the test does
-    not need. `excused` is the number of mutants that are ignored because they compute the same result. `repairs` is the
-    number of times that a language model repaired the code or test. `distributions` maps the code's imports to the
-    name==version used in the run."""
+    fraction that made the test fail. `survivors` lists the undetected mutants, and the functions whose bodies can be
+    removed without making the test fail. `excused` is the number of mutants that are ignored because they compute the
+    same result. `repairs` is the number of times that a language model repaired the code or test. `distributions` maps
+    the code's imports to the name==version used in the run."""
 
     level: Level
     runner: str | None = None
@@ -365,7 +365,7 @@ class Symbol(Node):
 
 
 class LineRange(Node):
-    """Lines of a file, 1-based and inclusive, with the reason why they were chosen."""
+    """Lines of a file, 1-based and inclusive, with the reason for choosing them."""
 
     start_line: int
     end_line: int
@@ -498,8 +498,8 @@ def unique_slugs(names: Iterable[str]) -> list[str]:
 
 
 def paper_id(title: str, arxiv_id: str | None = None, doi: str | None = None) -> str:
-    """Returns `arxiv:…` without the version, also for a DOI issued by arXiv. Otherwise, returns `doi:…` or, without a
-    DOI, `title:<slug>`."""
+    """Returns `arxiv:…` without the version if there is an arXiv id or a DOI issued by arXiv. Otherwise, returns
+    `doi:…` or, without a DOI, `title:<slug>`."""
     known = arxiv.arxiv_id(arxiv_id or "") or arxiv.arxiv_id(doi or "")
     if known is not None or arxiv_id:
         number = re.sub(r"v[0-9]+$", "", (arxiv_id or "").strip()) if known is None else known.number

@@ -99,8 +99,8 @@ def access(section: str, base_url: str, variable: str, named: Collection[str] = 
 
 
 class Failure(NamedTuple):
-    """The reason why there is no answer. If `passes` is set, a retry may succeed after `pause` seconds, which is the
-    pause that the server requested."""
+    """Says why there is no answer. If `passes` is set, a retry may succeed after `pause` seconds, which is the pause
+    that the server requested."""
 
     line: str
     passes: bool = False

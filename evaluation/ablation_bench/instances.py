@@ -24,7 +24,7 @@ def _listed(value: Any) -> Any:
 
 
 def _golds(value: Any) -> Any:
-    """Adds an empty list of metrics to golds that have none, because papers do not always name their metrics."""
+    """Adds an empty list of metrics to gold ablations without metrics, because papers do not always name them."""
     rows = _listed(value)
     return (
         [{"metrics": [], **row} if isinstance(row, dict) else row for row in rows] if isinstance(rows, list) else rows

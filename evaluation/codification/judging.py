@@ -57,7 +57,7 @@ class Judgement(Value):
 
 
 def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
-    """Returns one judge's judgement, made independently of other judges. Raises the same errors as `LanguageModel`."""
+    """Asks one judge about a run, independently of other judges. Raises the same errors as `LanguageModel`."""
     workspace = Workspace.open(run.folder)
     edited = run.edited()
     inputs = {

@@ -50,7 +50,8 @@ OTHER_WORDS = 0.2
 UNCHANGED_NAMES = 0.1
 """A tenth of the techniques keep their name, because real papers also share some technique names."""
 SECOND, THIRD, NOISE = 0.5, 0.3, 0.5
-"""The weights for two other techniques and for noise in a vector; cosines to the technique itself are near 0.8."""
+"""The weights of two other techniques and of noise in a perturbed vector, whose cosine to the original vector is near
+0.8."""
 REFERENCES = 10
 CODE_CHARACTERS = 2000
 VECTORS_FILE = "vectors.npy"
@@ -68,10 +69,10 @@ class Source:
     papers: tuple[PaperBundle, ...]
     visible: tuple[tuple[Entry, ...], ...]
     first: tuple[int, ...]
-    """The row for each paper's first technique."""
+    """For each paper, the row of its first technique."""
     vectors: NDArray[np.float32]
     codes: tuple[NDArray[np.uint8], ...]
-    """Each technique's word codes, one row per technique; no columns if the model has no word codes."""
+    """For each technique, an array with one code per word; the arrays are empty if the model has no word codes."""
     all_codes: NDArray[np.uint8]
     model: str
     words: tuple[str, ...]

@@ -67,8 +67,8 @@ def conditions(path: Path) -> dict[str, str]:
 
 
 def unequal(without: Sequence[dict[str, str]], with_graph: Sequence[dict[str, str]]) -> list[str]:
-    """Returns one line for each difference between the two sides apart from the graph, and one for each log on the
-    wrong side."""
+    """Returns one line for each difference between the two groups of logs other than the graph, and one line for each
+    log in the wrong group."""
     found = []
     for name in ("agent", "model", "grader"):
         here, there = ({log[name] for log in logs if log} for logs in (without, with_graph))

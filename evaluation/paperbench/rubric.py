@@ -50,8 +50,9 @@ class RubricNode(BaseModel):
 
 
 class RubricScore(Value):
-    """A tree's scores. `score` is the whole tree's score (0 to 1), and `by_category` contains the scores for each
-    category's leaves alone. `unjudged` lists the leaves without a verdict, which count as not met."""
+    """A tree's scores. `score` is the whole tree's score (0 to 1). `by_category` contains one score per category,
+    computed from only the leaves in that category. `unjudged` lists the leaves without a verdict, which count as not
+    met."""
 
     score: float
     by_category: dict[str, float]

@@ -95,7 +95,7 @@ def rerun(kg: Path) -> Seconds:
 
 
 def imports(_: Path) -> Seconds:
-    """Runs only the imports that a rerun needs, as the floor for any building command."""
+    """Runs only the imports that a rerun needs. No build command can take less time."""
     import xkg.build.pipeline
     import xkg.commands.build
     import xkg.sandbox.packages.environments
@@ -135,7 +135,7 @@ PARTS: dict[str, Callable[[Path], Seconds]] = {
 
 
 def _counted_embedding() -> list[float]:
-    """Returns a list to which each later call to the model adds its seconds."""
+    """Returns a list. From then on, each call to the model appends its duration in seconds."""
     from xkg.embeddings.onnx import OnnxEmbedder
 
     seconds: list[float] = []
@@ -156,8 +156,8 @@ def _counted_embedding() -> list[float]:
 
 
 def run(part: str, kg: Path) -> Seconds:
-    """Runs a part in a new process. Returns its measurements and the process's total seconds (`process`), `memory_mb`
-    and `cpu`."""
+    """Runs a part in a new process. Returns the part's measurements, and the seconds (`process`), `memory_mb` and `cpu`
+    of the whole process."""
     started = time.perf_counter()
     ran = subprocess.run(
         [sys.executable, "-m", "evaluation.speed", "--part", part, "--kg", str(kg)], stdout=subprocess.PIPE, check=True

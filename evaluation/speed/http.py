@@ -87,7 +87,7 @@ def ours(kg: Path, workers: int) -> Iterator[Server]:
         [*command, "--workers", str(workers), "--log-level", "warning"], env={**os.environ, **NO_LIMITS}
     )
     try:
-        for _ in range(4 * workers):  # a connection belongs to one worker, and every worker must be reached
+        for _ in range(4 * workers):  # each connection reaches only one worker, and all workers must be warm
             asyncio.run(_each_once(port, _searches()))
         yield Server(port, (process.pid, *_children(process.pid)))
     finally:

@@ -1,11 +1,12 @@
-"""Measures pushing and pulling one paper in a library of many. Also compares pulling many papers with rsync and import.
+"""Measures how long it takes to push and pull one paper in a library of many. Also compares pulling many papers with
+rsync and `xkg import`.
 
     python -m evaluation.speed.library [--papers 10000] [--whole 1000] [--rounds 3]
 
-The index contains `--papers` papers, of which `--whole` papers have a bundle, code and vectors (`evaluation.generated`)
-and are pulled together. One paper is pulled over HTTP on this machine, and many papers are pulled from the folder.
-rsync copies the library, and `import` indexes the same bundles from files, with all vectors in its cache. Times for
-many papers are the median over rounds, in which the methods alternate."""
+The index contains `--papers` papers, of which `--whole` papers have a bundle, code and vectors
+(`evaluation.generated`). One paper is pulled over HTTP on this machine. All papers with a bundle are pulled from the
+folder together. rsync copies the whole library, and `import` indexes the same bundles from files, with all vectors in
+its cache. Times for many papers are the median over rounds, in which the methods alternate."""
 
 import hashlib
 import http.server

@@ -9,8 +9,8 @@ Over stdio, each text is echoed, embedded and searched in turn, so that machine 
 embedded in this process, with as many threads as the server uses. Each figure is a median. The ratio is the time for a
 search divided by the time for an echo plus an embedding. Short questions have about twelve words. Long questions are a
 technique's name and definition. Apart from the repeated questions, no question is asked twice. Over HTTP, the floor is
-a bare server that embeds the text that it echoes. The servers are loaded in turn, in rounds. CPU time is also shown,
-since it is more reliable on a busy machine."""
+a bare server that embeds the text that it echoes. The servers are tested one after another, in several rounds. CPU time
+is also shown, since it is more reliable on a busy machine."""
 
 import asyncio
 import os

@@ -58,8 +58,8 @@ class CachedEmbedder:
         self._make = make
         self._path = path
         self._embedder: Embedder | None = None
-        self._lock = threading.RLock()  # guards the connection, for one statement at a time
-        self._embedding = threading.RLock()  # guards the model, for one chunk at a time
+        self._lock = threading.RLock()  # held while a statement uses the connection
+        self._embedding = threading.RLock()  # held while the model embeds a chunk
         self._warned: set[str] = set()
         self._connection = self._open()
 

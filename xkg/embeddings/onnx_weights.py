@@ -109,7 +109,7 @@ def graph_of_safetensors(weights: Path, config: dict[str, Any], tokenizer: WordP
 
     graph = bert_graph(config, read, weights.name, VALUES)
     if (tokens := tensors[prefix + WORDS]["shape"][0]) <= max(tokenizer.get_vocab().values()):
-        raise EmbeddingError(f"{weights} has {tokens} tokens, fewer than its tokenizer; fetch the model again")
+        raise EmbeddingError(f"{weights} has {tokens} tokens, fewer than its tokenizer expects; fetch the model again")
     return graph
 
 

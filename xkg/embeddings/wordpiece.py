@@ -46,7 +46,7 @@ class WordPiece:
             "BertNormalizer",
             "BertPreTokenizer",
         ):
-            raise ValueError("it does not split text like BERT")
+            raise ValueError("it does not split text the way BERT does")
         self._vocabulary: dict[str, int] = model["vocab"]
         self._prefix: str = model["continuing_subword_prefix"]
         self._longest: int = model["max_input_chars_per_word"]

@@ -104,7 +104,7 @@ class RayEngine:
         if not slots:
             raise ConfigError(
                 f"no node in the Ray cluster offers a sandbox; start nodes that may run code from papers with `ray "
-                f"start --resources='{{\"{SLOT}\": 2}}' …`, where the number is how many items run there at a time"
+                f"start --resources='{{\"{SLOT}\": 2}}' …`, where 2 is the number of items that the node runs at a time"
             )
         return slots
 
@@ -178,7 +178,7 @@ class RayWorker(Generic[Item, Result]):
                 continue
             if isinstance(value, Failure):
                 if value.held and time.monotonic() < until and not self._stopped.wait(_POLL_SECONDS):
-                    continue  # the lost builder still holds the item
+                    continue  # the lease of the lost builder has not expired yet
                 raise value.raised()
             return value
 

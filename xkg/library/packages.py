@@ -93,8 +93,8 @@ def unpack(data: bytes) -> list[Part]:
 def contents(
     parts: Iterable[Part], paper: str, version: Version, place: str, base: PaperBundle | None = None
 ) -> Contents:
-    """Assembles a paper from the parts in its packages, and checks it against the index. `base` is the bundle that
-    later parts belong to. Raises `UnsafeInputError`."""
+    """Assembles a paper from the parts in its packages, and checks it against the index. If `base` is given, the parts
+    belong to this bundle; otherwise, they include the bundle. Raises `UnsafeInputError`."""
     by_kind: dict[str, list[Part]] = {}
     for part in parts:
         by_kind.setdefault("vectors" if part.kind.startswith(_VECTORS) else part.kind, []).append(part)

@@ -1,7 +1,7 @@
 """Reduces all spellings of a server's or repository's address to one canonical form.
 
-Addresses are compared, and also fetched, only in this form. A spelling that another program parses differently
-therefore cannot bypass a check."""
+Addresses are compared and fetched only in this form, so a spelling that another program parses differently cannot
+bypass a check."""
 
 import re
 import socket
@@ -184,8 +184,7 @@ def repository_address(text: str) -> RepositoryAddress | None:
 
 
 def _as_url(text: str) -> tuple[str, bool]:
-    """Returns the text as a URL, and whether it was bare. Bare text has neither a scheme nor a user that identifies it
-    as an address."""
+    """Returns the text as a URL, and whether it was bare, that is, had neither a scheme nor a user name."""
     if match := _SCHEME.match(text):
         return f"{match[1]}://{text[match.end() :]}", False
     if "://" not in text and (match := _SCP.match(text)):
