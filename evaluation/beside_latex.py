@@ -118,7 +118,7 @@ def _without_citations(text: str) -> str:
 
 
 def sentence_words(text: str) -> list[str]:
-    """Returns the words of a sentence that are compared."""
+    """Returns the words of a sentence, without the parts that are not compared."""
     return _words(_IN_WORD.sub(" ", _without_citations(text)))
 
 

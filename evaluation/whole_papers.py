@@ -4,7 +4,7 @@ evaluation.whole_papers FILE…`.
 This module splits the source with simple patterns, independently of the parser. The items are equations, inline
 formulas, algorithm lines, table rows, and sentences (including captions and footnotes). Items that are not in any
 passage are counted as lost. `leaks` counts the LaTeX commands, lengths and layout options that remain in the passages.
-`--examples` prints that many errors for each paper."""
+`--examples N` prints N errors for each paper."""
 
 import re
 from collections import Counter

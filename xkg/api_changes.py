@@ -203,7 +203,7 @@ class GraphChanges:
 
     def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
         """Publishes graph files (JSON in the peer format, or bundles) and folders of them in one step. Levels in
-        bundles become claims. Set `own` to keep the levels of bundles that you exported yourself. The result's
+        imported bundles become claims. Set `own` to keep the levels of bundles that you exported yourself. The result's
         `problems` lists skipped files, with reasons. Raises `InputError` if a location contains no graph files."""
         from xkg.commands.graph.contents import import_graphs
 
@@ -314,7 +314,7 @@ class GraphChanges:
         """Reruns the code and tests for the given papers (default: all), `jobs` at a time, and updates the levels. If
         `stale` is given, only code whose last run is older than `stale` is rerun. `attest` signs the levels with `key`:
         a private key, or a public key whose private key is in ssh-agent. The default is your own key (`xkg key`).
-        Raises `SandboxUnavailableError`, `UnknownIdError`, and `InputError` if there is no key."""
+        Raises `InputError` if there is no key; may also raise `SandboxUnavailableError` or `UnknownIdError`."""
         from xkg.commands.verify import verify
 
         require_list("papers", papers)
@@ -344,7 +344,7 @@ class GraphChanges:
 
     def link(self) -> "LinkResult":
         """Finds techniques from different papers that are the same concept. The language model decides unclear pairs;
-        without a model, unclear pairs remain undecided. Raises `UnknownIdError` if the graph is empty, and
+        without a model, unclear pairs remain undecided. Raises `UnknownIdError` if the graph is empty; may also raise
         `BudgetError`."""
         from xkg.commands.graph.link import link
 
@@ -408,8 +408,8 @@ class GraphChanges:
 
         `method` is a file, a section of a file (`paper.tex#sec:method`), a paper or technique in the graph, or a
         description. `run` is the command whose output contains `metric`, such as `"test acc: ([0-9.]+):max"`. Raises
-        `InputError` if the starter code does not run, `SandboxUnavailableError`, and `ModelUnavailableError` if the
-        model needs a key that is not set."""
+        `InputError` if the starter code does not run, and `ModelUnavailableError` if the model needs a key that is not
+        set; may also raise `SandboxUnavailableError`."""
         from xkg.agents.codification.task import read_task
         from xkg.commands.implement import implement
 

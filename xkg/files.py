@@ -115,8 +115,9 @@ def private_file(path: Path) -> None:
 
 
 def read_regular(path: Path, most: int, *, links: bool = True) -> bytes:
-    """Reads a file whose path or contents are untrusted. Never waits for a pipe. Raises `OSError` if the file cannot be
-    read, has more than `most` bytes or is not a regular file, or if it is a symbolic link and `links` is not set."""
+    """Reads a file whose path or contents are untrusted. Does not block if the path is a pipe. Raises `OSError` if the
+    file cannot be read, has more than `most` bytes or is not a regular file, or if it is a symbolic link and `links` is
+    not set."""
     if not links and not system.NO_LINK and path.is_symlink():
         raise OSError(errno.ELOOP, "it is a symbolic link", str(path))
     flags = os.O_RDONLY | system.BYTES | system.NO_WAITING | system.CLOSED_IN_CHILDREN

@@ -22,8 +22,8 @@ LONGEST_NAME = 500
 KILLED_SHARE = 0.6
 """The fraction of mutants that a test must detect to prove `tested`."""
 FAITHFUL_SHARE = 0.7
-# Minimum share of all statements that need a counterpart.
-# Without this minimum, every statement without a counterpart could be attributed to the definition.
+# The minimum share of all statements that must have a counterpart. Without this minimum, every statement without a
+# counterpart could be attributed to the definition.
 _LEAST_SHARE = 0.5
 
 
@@ -155,8 +155,8 @@ class Survivor(Node):
 class Fault(Node):
     """A language model's objection to an implementation. `missing` means that the implementation omits logic that the
     sources contain and the definition requires. `foreign` means that the implementation contains logic that the sources
-    lack. `beyond` means that it goes beyond the definition, and `unrelated` means that it does something else
-    altogether."""
+    lack. `beyond` means that the implementation does more than the definition, and `unrelated` means that it does
+    something else entirely."""
 
     kind: Literal["missing", "foreign", "beyond", "unrelated"]
     remark: str
@@ -278,10 +278,10 @@ def describe_package(name: str, pin: str) -> str:
 
 
 class Code(Node):
-    """A code node. `test` is empty if the code has no test. The last entry in `evidence` is for the level; if the code
-    was repaired, the first entry is for the first run. `claims` come from an imported file; they are stored but not
-    trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase that says
-    who attests the level; it depends on the reader's trusted keys and is never stored."""
+    """A code node. `test` is empty if the code has no test. The last entry in `evidence` supports the level. If the
+    code was repaired, the first entry describes the first run. `claims` come from an imported file; they are stored but
+    not trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase that
+    says who attests the level; it depends on the reader's trusted keys and is never stored."""
 
     id: str
     technique: str
@@ -314,8 +314,8 @@ class Code(Node):
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The packages, with the distribution and version used in the run, if known, such as `numpy 2.1.0`, `ott-jax
-        0.2.6 (import ott)`, `wandb`."""
+        """The packages that the code uses. If known, the distribution and version used in the run are included, for
+        example `numpy 2.1.0`, `ott-jax 0.2.6 (import ott)` and `wandb`."""
         known = self.evidence[-1].distributions if self.evidence else {}
         return tuple(describe_package(package, known.get(package, "")) for package in self.packages)
 

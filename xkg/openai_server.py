@@ -86,9 +86,9 @@ def is_openai(base_url: str) -> bool:
 
 
 def access(section: str, base_url: str, variable: str, named: Collection[str] = ()) -> Access:
-    """Returns a server's address with the key in `variable`. Falls back to `OPENAI_API_KEY` only for OpenAI's own
-    service and for addresses `named` in the environment. Raises `ConfigError` if the key is not a valid header
-    value."""
+    """Returns a server's address with the key in `variable`. If this variable is not set, uses `OPENAI_API_KEY`, but
+    only for OpenAI's own service and for the addresses in `named`, which come from the environment. Raises
+    `ConfigError` if the key is not a valid header value."""
     variables, key = variable, os.environ.get(variable, "").strip()
     if is_openai(base_url) or base_url.rstrip("/") in {url.rstrip("/") for url in named}:
         variables = f"OPENAI_API_KEY or {variable}"

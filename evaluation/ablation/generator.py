@@ -1,5 +1,6 @@
-"""Generates methods for comparing candidate orders. The true importance of each component is known. Some components are
-inert and some interact. Runs have noise, and each run has a cost. A seed determines the whole method.
+"""Generates artificial methods, which are used to compare the orders in which candidates are tried. The true importance
+of each component is known. Some components are inert and some interact. Runs have noise, and each run has a cost. A
+seed determines the whole method.
 
 A method has 9 to 15 components in a two-level hierarchy, each with 2 to 4 candidates. About a third of the components
 are inert: they change the metric by less than 0.5%. The other components change the metric by 2 to 40% (log-uniform).

@@ -23,8 +23,8 @@ PUBLISHED_F1 = ".95 / .89 / 1.00"
 
 @dataclass(frozen=True)
 class Matched:
-    """A paper in a graph. `all` matches the paper's hierarchy with all techniques found, and `shown` matches it with
-    the techniques shown."""
+    """A paper in a graph. The human-made hierarchy is matched with all techniques (`all`), and with only the techniques
+    that are not hidden (`shown`)."""
 
     gold: GoldHierarchy
     bundle: PaperBundle

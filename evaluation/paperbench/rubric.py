@@ -90,7 +90,7 @@ def only(tree: RubricNode, category: Category = CODE_DEVELOPMENT) -> RubricNode 
 
 
 def score(tree: RubricNode, judged: Mapping[str, float]) -> RubricScore:
-    """Computes a tree's score from its leaves' scores (0 to 1), given by id."""
+    """Computes the score of a tree from the scores of its leaves (0 to 1), keyed by id."""
     leaves = [leaf.id for leaf in tree.leaves]
     parts = {category: part for category in CATEGORIES if (part := only(tree, category)) is not None}
     return RubricScore(

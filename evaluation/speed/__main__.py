@@ -39,7 +39,7 @@ Seconds = dict[str, float]
 
 class Figure(NamedTuple):
     """A row of the table: `value` in `unit`, its floor or budget, and the whole process's CPU seconds and peak memory
-    (None if unknown). On a busy machine, CPU seconds are more reliable than the clock."""
+    (None if unknown). On a busy machine, CPU time is more reliable than elapsed time."""
 
     name: str
     value: float

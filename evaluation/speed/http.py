@@ -58,8 +58,8 @@ class Server(NamedTuple):
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_mb(self) -> float:
-        """Returns the proportional set size of all the server's processes, in MB. Pages shared by workers count
-        once."""
+        """Returns the proportional set size of all the server's processes, in MB. Memory shared by several workers is
+        counted once."""
         kilobytes = 0
         for pid in self.pids:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()

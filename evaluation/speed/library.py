@@ -161,7 +161,8 @@ def seconds(work: Callable[[], object]) -> Took:
 
 @contextmanager
 def served(library: Path) -> Iterator[tuple[str, list[tuple[str, int]]]]:
-    """Yields the address of a web server for a folder. Also yields each requested path with its size in bytes."""
+    """Serves a folder over HTTP. Yields the address, and a list to which each requested path is added with its size in
+    bytes."""
     asked: list[tuple[str, int]] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):

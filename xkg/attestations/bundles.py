@@ -10,8 +10,8 @@ from xkg.errors import InputError
 from xkg.model import Code, Level, PaperBundle
 
 MOST = 32
-"""Maximum number of attestations kept per code node. Attestations by trusted keys are kept first, then the newest
-ones."""
+"""Maximum number of attestations kept per code node. Attestations by trusted keys take precedence, followed by the
+newest attestations."""
 
 
 def detach(bundle: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:

@@ -1,5 +1,5 @@
-"""Defines the `Embedder` protocol and encoded texts. A text has one vector as a whole and one for each word (late
-interaction).
+"""Defines the `Embedder` protocol and encoded texts. A text has one vector for the whole text, and one for each word
+(late interaction).
 
 Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late Interaction over BERT",
 SIGIR 2020. The word vectors come from the token vectors that a sentence embedding model pools; no model is trained for

@@ -1,8 +1,8 @@
 """Runs items on a Ray cluster. Each item is a task that takes one sandbox slot on a node. Services and cluster-wide
 limits are actors on the node that started the work, next to the graph.
 
-If a node is lost, its task is restarted on another node. The lost attempt's slots are released, and services and limits
-refuse calls from its process if it is still running."""
+If a node is lost, its task is restarted on another node. The slots of the lost attempt are released. If its process is
+still running, services and limits refuse calls from it."""
 
 import contextlib
 import logging

@@ -302,8 +302,8 @@ def write_all(place: Place, files: Mapping[str, bytes], clock: Clock = CLOCK) ->
 
 
 def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
-    """Reads a small file. Raises `UnsafeInputError` if the file has more than `most` bytes, `UnreachableError` and
-    `FileNotFoundError`."""
+    """Reads a small file. Raises `UnsafeInputError` if the file has more than `most` bytes; may also raise
+    `UnreachableError` or `FileNotFoundError`."""
 
     def attempt() -> bytes:
         data = b"".join(_in_time(place.pieces(path, 0, most + 1), path, most, clock))
