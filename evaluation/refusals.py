@@ -43,7 +43,7 @@ def main(queries: Sequence[Path] = tuple(sorted(GOLD.glob("*.jsonl"))), *, kg: P
             with store.snapshot() as snapshot:
                 require_techniques(snapshot, file, (id for query in asked for group in query["gold"] for id in group))
                 answers = [search(snapshot, embedder.encode, query["query"], ROWS) for query in asked]
-                # Without a threshold, every query returns rows, which include a best score.
+                # Without a threshold, every query returns rows, so every query has a best score.
                 all_rows = [search(snapshot, embedder.encode, query["query"], ROWS, bar=0.0) for query in asked]
             best = [max((row.score for row in answer.rows), default=0.0) for answer in all_rows]
             report(file.stem, asked, answers, best)

@@ -9,10 +9,10 @@ were missed or wrongly returned.
 A query specifies its gold techniques by paper title and path of names, and lists the `groups` to find. A group is found
 if any of its techniques is found. In `evaluation/gold/search`, groups consist of technique ids instead. Recall@k is the
 share of groups found in the first k rows, and MRR is the reciprocal rank of the first gold row. nDCG@10 counts each
-group at its first match. Normally, a row counts only as its own technique. "With relatives" means that it also counts
-as the techniques listed inside it. "As an agent sees it" is a server's default answer over stdio, with all techniques
-that the answer mentions. The last line is for `find_implementations` on queries that describe a task, and counts all
-rows. "Nothing fits" counts the queries that returned no rows, which is right only for negative queries."""
+group at its first match. A row counts only as its own technique. "With relatives" means that a row also counts as the
+techniques listed inside it. "As an agent sees it" is a server's default answer over stdio, with all techniques that the
+answer mentions. The last line is for `find_implementations` on queries that describe a task, and counts all rows.
+"Nothing fits" counts the queries that returned no rows, which is right only for negative queries."""
 
 import math
 import os

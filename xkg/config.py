@@ -257,7 +257,7 @@ class HttpSettings(_Section):
 
 class OAuthSettings(_Section):
     """The authorization server whose access tokens (JWT) the HTTP server accepts. If `issuer` is None, the HTTP server
-    accepts no such tokens.
+    does not accept such tokens.
 
     `audience` is the required token audience, by default the server's address. `jwks` is the address of the issuer's
     keys, if the issuer's metadata does not include it. `types` lists the accepted values of the `typ` token header. Add

@@ -165,10 +165,10 @@ class Fault(Node):
 class Departure(Node):
     """A statement in a definition that the code or its source lines do not implement as written. The source lines are
     those that the code was generated from. `differs` means that both the code and the source lines implement the
-    statement differently, `absent` that neither implements it, and `added` that only the code does. `elsewhere` means
-    that only other lines in the repository, listed in the remark, implement the statement. `searched` is true if other
-    lines in the repository were examined first. `component` is the name of the component whose code differs from the
-    definition, or empty for the technique's own code."""
+    statement differently, `absent` means that neither implements it, and `added` means that only the code implements
+    it. `elsewhere` means that only other lines in the repository, listed in the remark, implement the statement.
+    `searched` is true if other lines in the repository were examined first. `component` is the name of the component
+    whose code differs from the definition, or empty for the technique's own code."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str

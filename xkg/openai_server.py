@@ -135,7 +135,7 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
     if elsewhere or (status == 403 and words and (page or not _ABOUT_KEYS.search(words))):
         return Failure(f"{at.at} refuses to answer (HTTP {status}){because}")
     if status in (401, 403):
-        # A server's message about a key may contain it.
+        # A server's message about a key may contain the key.
         return Failure(f"{at.at} rejects the key (HTTP {status}); set {at.variables} to a key that can use {model}")
     if status == 402 or "insufficient_quota" in (error.code, error.type) or "credit balance" in words:
         return Failure(

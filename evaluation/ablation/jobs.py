@@ -4,10 +4,10 @@ runs.
     python -m evaluation.ablation.jobs [--seconds 4] [--budget 25] [--rounds 1] [--wait]
     python -m evaluation.ablation.jobs --repo ./repo --run "python train.py --seed {seed}" --metric "loss ([0-9.]+):min"
 
-The two settings are measured alternately. Each starts with only the repository's packages installed, and uses one
-thread per job, like every run in the sandbox. With `--wait`, the script waits instead of training, so that the ratio
-depends only on the order of the runs, and not on the cores or on other load. Ideally, two jobs take half as long as
-one."""
+The two settings are measured alternately. Each setting starts with only the repository's packages installed, and uses
+one thread per job, like every run in the sandbox. With `--wait`, the script waits instead of training, so that the
+ratio depends only on the order of the runs, and not on the cores or on other load. Ideally, two jobs take half as long
+as one."""
 
 import tempfile
 import time

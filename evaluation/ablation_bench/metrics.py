@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 MOST_K = 10
 
 Scores = dict[str, float]
-"""Scores from 0 to 1: `precision`, `recall`, `f1`, and, in the author task, where the order of entries is known,
-`ndcg`."""
+"""Scores from 0 to 1: `precision`, `recall` and `f1`. The author task also has `ndcg`, because it knows the order of
+entries."""
 
 
 def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:

@@ -1,4 +1,4 @@
-"""Reads people's or models' judgements on a graph. Computes majority verdicts and inter-judge agreement.
+"""Reads judgements of a graph by people and models. Computes majority verdicts and inter-judge agreement.
 
 A person's file contains JSON lines {question, item, judge, verdict}. Models' verdicts come from Inspect logs
 (`tasks.py`). Agreement is Krippendorff's alpha for nominal data (Krippendorff, "Content Analysis", 2004, chapter 11): 1

@@ -1,8 +1,8 @@
 """Computes the gain from the graph: `python -m evaluation.paperbench.gains --without LOG --with LOG [--labels FILE]`.
 
 Logs are from the tasks in `tasks.py`, or are result files from other benchmarks with one score per paper (`score`).
-Repeat the options for several runs, whose scores are averaged by paper. Three or more runs also yield best@3. LABELS is
-a JSON object keyed by paper:
+Repeat the options for several runs, whose scores are averaged by paper. With three or more runs, best@3 is also
+computed. LABELS is a JSON object keyed by paper:
 
     {"fre": {"domain": "reinforcement learning", "failure_mode": "over-reliance on retrieved code"}}
 

@@ -1,4 +1,5 @@
-"""Prints speed and memory in one table, and compares each figure with its floor or budget from the same run.
+"""Prints speed and memory in one table, and compares each figure with the lowest possible cost in the same run, or with
+a budget.
 
     python -m evaluation.speed [--rounds N] [--calls N]
 
@@ -38,8 +39,8 @@ Seconds = dict[str, float]
 
 
 class Figure(NamedTuple):
-    """A row of the table: `value` in `unit`, its floor or budget, and the whole process's CPU seconds and peak memory
-    (None if unknown). On a busy machine, CPU time is more reliable than elapsed time."""
+    """A row of the table: `value` in `unit`, the lowest possible value or budget, and the whole process's CPU seconds
+    and peak memory (None if unknown). On a busy machine, CPU time is more reliable than elapsed time."""
 
     name: str
     value: float

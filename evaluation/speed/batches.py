@@ -48,8 +48,8 @@ finally:
 
 
 class Ran(NamedTuple):
-    """The wall and CPU seconds for a command and all its processes. Also the CPU seconds of the main process, which
-    publishes, and the peak memory in MB of the largest process so far."""
+    """The elapsed and CPU seconds of a command and all its processes. `own` is the CPU seconds of the main process,
+    which publishes papers. `peak_mb` is the peak memory of the largest process so far."""
 
     seconds: float
     processor: float

@@ -6,7 +6,7 @@ rsync and `xkg import`.
 The index contains `--papers` papers, of which `--whole` papers have a bundle, code and vectors
 (`evaluation.generated`). One paper is pulled over HTTP on this machine. All papers with a bundle are pulled from the
 folder together. rsync copies the whole library, and `import` indexes the same bundles from files, with all vectors in
-its cache. Times for many papers are the median over rounds, in which the methods alternate."""
+its cache. Times for many papers are medians over several rounds. Each round measures all methods."""
 
 import hashlib
 import http.server

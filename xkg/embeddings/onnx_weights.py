@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 EIGHT_BITS = "model-8bit.onnx"
 """File name of a prepared model's graph."""
 VALUES = "model-8bit.bin"
-"""File name of its weights. The runtime maps this file, so the table of words is not copied into memory."""
+"""File name of a prepared model's weights. The runtime maps this file, so the table of words is not copied into
+memory."""
 
 
 def in_hub_cache(model: str) -> Path | None:

@@ -49,7 +49,7 @@ _ARCHIVED = re.compile(
     r"/(?:refs/(?:heads|tags)/)?(?P<reference>.+?)(?:\.(?:zip|tar(?:\.gz|\.bz2)?|tgz|bundle))?)"
 )
 _RAW = frozenset(("raw.githubusercontent.com", "raw.github.com", "media.githubusercontent.com", "mybinder.org"))
-"""Hosts on which a reference directly follows the repository."""
+"""Hosts whose addresses contain a reference directly after the repository."""
 _PAPERS = re.compile(r"(?:[\w-]+\.)*(?:(?:arxiv|ar5iv|alphaxiv|doi)\.org|(?:scirate|emergentmind)\.com|papers\.cool)")
 """Hosts with papers but no repositories."""
 _GIST_ID = re.compile(r"(?i)[0-9a-f]{20}|[0-9a-f]{32}|\d{1,10}")
@@ -157,8 +157,8 @@ def same_server(one: str, other: str) -> bool:
 
 def repository_address(text: str) -> RepositoryAddress | None:
     """Returns the repository behind an address. The address may be a web page, an API URL or a git remote, with or
-    without a scheme, optionally with `@reference`. If the address is a forge's page for a branch, tag or commit, that
-    is the reference. Returns None for anything else."""
+    without a scheme, optionally with `@reference`. If the address is a page for a branch, tag or commit on a forge, the
+    reference is this branch, tag or commit. Returns None for anything else."""
     url, is_bare = _as_url(text.strip())
     try:
         place = address(url)
