@@ -81,7 +81,6 @@ class Figures:
 
 
 def gold_rows(path: Path) -> list[dict[str, Any]]:
-    """Returns the rows in a gold file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -105,12 +104,10 @@ def read_places(path: Path) -> list[Labelled]:
 
 
 def lines_of(path: str, first: int, last: int) -> Lines:
-    """Returns lines `first` to `last` of a file."""
     return frozenset((path, line) for line in range(first, last + 1))
 
 
 def figures(answers: Sequence[tuple[Labelled, Answer]]) -> Figures:
-    """Computes the figures for these techniques and their answers."""
     hits = [(gold, next((lines for lines in answer.focus if lines & gold.places), None)) for gold, answer in answers]
     shares = [len(lines & gold.places) / len(lines) for gold, lines in hits if lines]
 
@@ -132,8 +129,6 @@ def figures(answers: Sequence[tuple[Labelled, Answer]]) -> Figures:
 
 @dataclass(frozen=True)
 class Searched:
-    """A repository in which to locate techniques."""
-
     codebase: Codebase
     index: BlockIndex
 

@@ -60,7 +60,6 @@ def named(query: dict[str, Any], answer: SearchAnswer) -> bool:
 def report(
     name: str, queries: Sequence[dict[str, Any]], answers: Sequence[SearchAnswer], best: Sequence[float]
 ) -> None:
-    """Prints the tables for the queries in a file."""
     console = Console(width=110)
     table = Table("", "kind", "queries", "no row", "in rows or nearest", title=name)
     for present in (True, False):

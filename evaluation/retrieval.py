@@ -127,7 +127,6 @@ def main(*, kg: Path | None = None, queries: Path | None = None, failures: bool 
 
 
 def report(kg: Path, queries_file: Path, failures: bool) -> None:
-    """Prints the tables for the queries in a file."""
     queries = read_queries(queries_file)
     embedder = OnnxEmbedder()
     store = EmbeddedStore(kg, OnnxEmbedder)

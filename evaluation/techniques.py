@@ -47,8 +47,6 @@ _FUNCTION_WORDS = frozenset("a an and as at by for from in of on or the to via w
 
 @dataclass(frozen=True)
 class Gold:
-    """A technique that a reader found."""
-
     paper: str
     main_file: str
     kind: str

@@ -119,7 +119,7 @@ class EmbeddingError(XkgError):
 
 
 class LanguageModelError(XkgError):
-    """The language model returned nothing usable."""
+    """The language model did not return a usable answer."""
 
 
 class AnswerError(LanguageModelError):

@@ -227,11 +227,11 @@ class Evidence(Node):
 
     `missing` lists required packages that could not be installed or imported on this machine, so a low level may not be
     the code's fault. `covered_lines` and `uncovered_lines` are the lines in function bodies that the test did and did
-    not run, or None if coverage was not measured. `mutants` is the number of mutants tried, and `mutation_score` is the
-    fraction that made the test fail. `survivors` lists the undetected mutants, and the functions whose bodies can be
-    removed without making the test fail. `excused` is the number of mutants that are ignored because they compute the
-    same result. `repairs` is the number of times that a language model repaired the code or test. `distributions` maps
-    the code's imports to the name==version used in the run."""
+    not run, or None if coverage was not measured. `mutants` is the number of mutants that were tried, and
+    `mutation_score` is the fraction that made the test fail. `survivors` lists the undetected mutants, and the
+    functions whose bodies can be removed without making the test fail. `excused` is the number of mutants that are
+    ignored because they compute the same result. `repairs` is the number of times that a language model repaired the
+    code or test. `distributions` maps the code's imports to the name==version used in the run."""
 
     level: Level
     runner: str | None = None

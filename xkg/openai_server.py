@@ -81,7 +81,6 @@ def _message(body: Any, depth: int = 4) -> str:
 
 
 def is_openai(base_url: str) -> bool:
-    """Returns whether this is OpenAI's own service."""
     return base_url.lower().startswith("https:") and same_server(base_url, OPENAI_URL)
 
 

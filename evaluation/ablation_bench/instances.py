@@ -19,7 +19,7 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 
 def _listed(value: Any) -> Any:
-    """Returns the list in a field. The data sets write a list either directly or as JSON text."""
+    """Parses a list, which the data sets write either directly or as JSON text."""
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -48,7 +48,7 @@ class Instance(BaseModel):
 
 @dataclass(frozen=True)
 class Loaded:
-    """The instances in file order. `problems` counts the skipped rows by reason."""
+    """`problems` counts the skipped rows by reason."""
 
     instances: tuple[Instance, ...]
     problems: Counter[str]

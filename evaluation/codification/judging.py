@@ -46,8 +46,6 @@ class Quality(AnswerType):
 
 
 class Judgement(Value):
-    """One judge's verdict on a run."""
-
     run: str
     judge: str
     quality: str

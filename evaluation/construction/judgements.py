@@ -91,7 +91,7 @@ def figures_of(verdicts: Verdicts, names: Mapping[str, str], published: Mapping[
 
 
 def agreement(verdicts: Verdicts) -> list[Figure]:
-    """Returns the judges' agreement as a figure. Returns an empty list if there is only one judge."""
+    """Returns the agreement between judges, or an empty list if there is only one judge."""
     if len(verdicts.judges) < 2:
         return []
     twice = [list(given.values()) for given in verdicts.by_item.values() if len(given) > 1]

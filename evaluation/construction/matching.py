@@ -30,8 +30,6 @@ Similarity = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Pair:
-    """A technique in the graph, paired with the matching gold technique."""
-
     technique: Technique
     gold: GoldTechnique
     how: How

@@ -40,7 +40,6 @@ def bundles(papers: int, first: int = 0, edition: int = 0) -> Iterator[PaperBund
 
 
 def bundle(number: int, edition: int = 0) -> PaperBundle:
-    """Returns the paper with this number."""
     words = random.Random(number)
     edited = random.Random(f"{number}.{edition}")
     identity = f"title:generated-{number}"
@@ -126,7 +125,6 @@ class SeededVectors:
         self._subjects = _unit(np.random.default_rng(0).standard_normal((self._SUBJECTS, self.dimension)))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Returns unit vectors, one per row."""
         drawn = np.empty((len(texts), self.dimension))
         subjects = np.empty(len(texts), dtype=np.int64)
         for row, text in enumerate(texts):

@@ -122,7 +122,6 @@ def graph_files(folder: Path | None) -> Iterator[PaperBundle]:
 
 
 def perturbed(of: Source, number: int) -> PaperBundle:
-    """Returns paper `number`."""
     words = random.Random(number)
     place = number % len(of.papers)
     original, visible = of.papers[place], of.visible[place]
@@ -186,7 +185,6 @@ def perturbed_codes(of: Source, number: int) -> list[bytes]:
 
 
 def perturbed_title(of: Source, number: int) -> str:
-    """Returns the title of paper `number`."""
     return f"{_renamed(random.Random(number), of, of.papers[number % len(of.papers)].paper.title)}, {number}"
 
 
@@ -239,7 +237,6 @@ def write_catalogue(
 
 
 def index_text(folder: Path, of: Source, papers: int) -> None:
-    """Writes the text index."""
     (folder / TEXT).mkdir()
     text = TextWriter(folder / TEXT)
     row = 0

@@ -43,7 +43,6 @@ def printed(folder: Path) -> set[str] | None:
 
 
 def read(folder: Path) -> set[str]:
-    """Returns the words in the parsed paper."""
     document = parse_paper(folder)
     texts = [document.title, document.abstract, *(p.text for p in read_passages(document).listed)]
     texts += [section.title for section in document.walk()]

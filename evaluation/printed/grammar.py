@@ -225,7 +225,6 @@ BLOCKS: Sequence[Callable[[Writer, int], str]] = (
 
 
 def paper(seed: int) -> Paper:
-    """Returns the paper generated from a seed."""
     random = Random(seed)
     encoding = random.choice(["utf-8", "utf-8", *_ENCODINGS])
     option, accents = _ENCODINGS[encoding]

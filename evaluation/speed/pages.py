@@ -93,7 +93,6 @@ def _nothing() -> Embedder:
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """Yields the address of a separate server."""
     command = [sys.executable, "-c", _OURS, "--kg", str(folder), "explore", "--no-browser"]
     environment = {**os.environ, "XKG_SERVE__HTTP__PER_MINUTE": "0", "XKG_LLM__MODEL": "none"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:

@@ -149,7 +149,6 @@ def main(
 
 
 def _judge(console: Console, rows: Sequence[Timed]) -> None:
-    """Prints the times, and compares a search with its parts."""
     table = Table("in one process", "p50 ms", "p99 ms", "cpu ms")
     for row in rows:
         cuts = quantiles(row.seconds, n=100, method="inclusive")

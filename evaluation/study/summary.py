@@ -37,7 +37,6 @@ def best_at(scores: Sequence[float], k: int = BEST_OF) -> float | None:
 
 
 def summarize(variant: str, runs: Sequence[Run]) -> Summary:
-    """Summarises a variant's runs."""
     by_paper: dict[str, dict[int, float]] = {}
     for run in runs:
         if run.score is not None:

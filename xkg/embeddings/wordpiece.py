@@ -71,11 +71,9 @@ class WordPiece:
         self._words: dict[str, tuple[tuple[int, int], ...]] = {}
 
     def get_vocab(self) -> Mapping[str, int]:
-        """Maps each token to its number."""
         return {**self._vocabulary, **self._added}
 
     def encode(self, text: str) -> Pieces:
-        """Splits a text into tokens."""
         pieces = Pieces([self._first], [None], [(0, 0)])
         for number, (word, places) in enumerate(self._split(text)):
             if len(pieces.ids) > self._room:

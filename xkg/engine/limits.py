@@ -48,7 +48,6 @@ class Limits:
             raise OverError(_OVER)
 
     async def give(self, attempt: str, name: str, pause: float = 0.0) -> None:
-        """Releases a slot."""
         if pause:
             self._next[name] = time.monotonic() + pause
         self._give(attempt, name)

@@ -180,7 +180,6 @@ def _process_of(job: Job) -> Process:
 
 
 def run_item(job: Job, item: object, attempt: str) -> Iterator[Batch]:
-    """Runs an item, as a Ray task."""
     problem = unfit(job)
     if problem is not None:
         yield [("result", Failure(problem, of_all=True))]

@@ -69,7 +69,6 @@ def parts_of(
 
 
 def pack(parts: Sequence[Part]) -> bytes:
-    """Packs the parts into a package."""
     head = json.dumps([_FORMAT, [[part.kind, len(part.data)] for part in parts]]).encode("ascii")
     return zipped(b"".join([head, b"\n", *(part.data for part in parts)]))
 

@@ -271,9 +271,9 @@ class WebPlace(Place):
 def patiently(
     place: Place, attempt: Callable[[], T], clock: Clock = CLOCK, progress: Callable[[], int] = lambda: 0
 ) -> T:
-    """Returns the result of `attempt`. Retries after errors that may be temporary. Attempts that made `progress` (in
-    bytes) do not count towards the maximum number of tries. Raises `UnreachableError`, `FileNotFoundError`, and other
-    errors from `attempt`."""
+    """Calls `attempt` and returns its result. Retries after errors that may be temporary. Attempts that made `progress`
+    (in bytes) do not count towards the maximum number of tries. Raises `UnreachableError`, `FileNotFoundError`, and
+    other errors from `attempt`."""
     tries = before = 0
     while True:
         try:
