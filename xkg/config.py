@@ -318,7 +318,7 @@ class ServeRunSettings(_Section):
 
 
 class ServeQuestionSettings(_Section):
-    """Settings for questions to the language model that a caller waits for, as with `verify`. Because most clients time
+    """Settings for questions to the language model while a caller waits, as with `verify`. Because most clients time
     out after a minute or more, a caller waits only `wait_seconds` for the model, or twice as long for a task. A call
     that takes longer continues for at most `llm.seconds`, and its answer is stored for the next request."""
 

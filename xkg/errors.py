@@ -82,7 +82,7 @@ class QueryRefusedError(XkgError):
 
 
 class QueryFailedError(XkgError):
-    """The engine could not run a Cypher statement, or it exceeded its limits."""
+    """A Cypher statement failed or exceeded its limits."""
 
 
 class SandboxUnavailableError(XkgError):

@@ -342,8 +342,8 @@ class Repository(Node):
 
     @property
     def name(self) -> str:
-        """The canonical name, which is the same for all spellings of the repository's address. For a folder, the name
-        is the id."""
+        """The canonical name, which is the same for all spellings of the repository's address. If the repository is a
+        folder, returns its id."""
         address = repository_address(self.url)
         return self.id if address is None else address.name
 

@@ -77,7 +77,7 @@ def write_training(folder: Path, seconds: float, *, wait: bool) -> None:
 
 
 def _burning(steps: int) -> list[str]:
-    # a comprehension, because line tracing does not slow it down
+    # use a comprehension, because line tracing does not slow it down
     return [f"    burnt = sum([i * i % 7 for i in range({steps})])", "    assert burnt > 0"]
 
 

@@ -95,8 +95,8 @@ async def _ask_once(state: TaskState, system: str, question: str, _: str) -> Cou
 
 
 async def _ask_agent(state: TaskState, system: str, question: str, graph: str) -> Counter[str]:
-    """Asks an agent, and stops it after `MOST_MESSAGES` messages if it has not submitted. The last message is then used
-    as its answer."""
+    """Asks an agent. If it has not submitted an answer after `MOST_MESSAGES` messages, stops it and uses its last
+    message as the answer."""
     agent = react(
         prompt=AgentPrompt(instructions=f"{system}\n\n{_TOOLS}" if graph else system),
         tools=[graph_tools(graph)] if graph else [],

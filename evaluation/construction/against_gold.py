@@ -18,7 +18,8 @@ from xkg.model import PaperBundle
 
 PUBLISHED_F1 = ".95 / .89 / 1.00"
 """The published figures in this package come from the study that introduced executable knowledge graphs (arXiv
-2510.17795). They are not directly comparable with ours, because the study used different papers, models and judges."""
+2510.17795). The study used different papers, models and judges, so its figures are not directly comparable with
+ours."""
 
 
 @dataclass(frozen=True)

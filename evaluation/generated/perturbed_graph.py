@@ -219,7 +219,7 @@ def papers_of(of: Source, techniques: int) -> int:
 def write_catalogue(
     folder: Path, bundle_folder: Path, of: Source, papers: int, known: dict[str, BundleFile]
 ) -> dict[str, int]:
-    """Writes bundles into `bundle_folder` and the catalogue into `folder`. Returns the counts for a manifest."""
+    """Writes bundles into `bundle_folder` and the catalogue into `folder`. Returns the counts for the manifest."""
     added: list[Paper] = []
     with CatalogueWriter(folder / CATALOGUE) as catalogue:
         for number in range(papers):

@@ -54,7 +54,7 @@ class Contents(NamedTuple):
 def parts_of(
     bundle: PaperBundle, envelopes: Iterable[str], ablations: Iterable[Ablation], embedder: CachedEmbedder
 ) -> list[Part]:
-    """Returns all parts of a paper to push to a library. Embeds any texts that have not been embedded yet."""
+    """Returns all parts of a paper that are pushed to a library. Embeds any texts that have not been embedded yet."""
     parts = [Part(_BUNDLE, bundles.serialise(bundle))]
     parts += [Part(_ENVELOPE, envelope.encode("utf-8", "surrogatepass")) for envelope in envelopes]
     parts += [Part(_ABLATION, json.dumps(each.model_dump()).encode("ascii")) for each in ablations]

@@ -15,8 +15,8 @@ CALLER = "caller"
 JOB_VARIABLE = "XKG_JOB"
 """The environment variable with the current job's number."""
 SILENT_SECONDS = 1800.0
-"""A job stops if its caller neither fetches nor answers a question for this long. It resumes when the caller requests
-the job again."""
+"""A job stops if its caller neither fetches nor answers a question for this long. The job resumes when the caller
+requests it again."""
 
 _TICK_SECONDS = 0.2
 

@@ -21,8 +21,8 @@ Endpoints charge less for a prefix that a question shares with an earlier questi
 comes first. The text after the last input is moved to the end of the system message. The markers of an input do not
 depend on the text that follows it. A prompt file first lists the inputs that many of a paper's questions share. Prompt
 files that share their first input have no system message (an empty line above `===`), and their text is not moved, so
-their questions are identical up to the end of that input. Such prompts also share one answer type, since endpoints put
-the answer's schema before the system message.
+their questions are identical up to the end of that input. Prompts with the same first input also share one answer type,
+since endpoints put the answer's schema before the system message.
 """
 
 import hashlib
