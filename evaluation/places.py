@@ -8,10 +8,10 @@ techniques for a repository are located at once, as in a build.
 
 A symbol is right if it shares a line with a labelled place. The columns `place` @1 and @5 show how often the first
 symbol, or any of the first five symbols, is right. `lines` @1 and @5 are computed in the same way from only the lines
-in the symbols' focus. `share` is the fraction of the first right focus that belongs to the labelled place (median and
-mean). `certain` is the fraction of techniques whose first symbol is certain. Of these techniques, `right` is the
-fraction whose first symbol is right. Of the techniques whose first symbol is right, `called` is the fraction whose
-first symbol is certain. `--names` searches by name alone, without the definition."""
+in the symbols' focus. For the first symbol whose focus is right, `share` is the fraction of the focus that belongs to
+the labelled place (median and mean). `certain` is the fraction of techniques whose first symbol is certain. Of these
+techniques, `right` is the fraction whose first symbol is right. Of the techniques whose first symbol is right, `called`
+is the fraction whose first symbol is certain. `--names` searches by name alone, without the definition."""
 
 import json
 import statistics

@@ -324,9 +324,9 @@ class Repository(Node):
     """Represents a repository. `reference` is the requested branch, tag or commit, or None for the default branch.
     `stars`, `archived` and `default_branch` are as GitHub reported them when the repository was found, or None if
     GitHub was not queried. `license` is an SPDX identifier, `NOASSERTION` if the licence is unclear, or None if there
-    is no licence. `file_licenses` maps source file paths to their licences, if those files state a different licence or
-    are in a folder with its own. `license_texts` maps paths to the licences and notices that a copy of the code must
-    include."""
+    is no licence. `file_licenses` maps the path of a source file to its licence, if the file states a different licence
+    or is in a folder that has its own licence. `license_texts` maps paths to the licences and notices that a copy of
+    the code must include."""
 
     id: str
     url: str

@@ -1,9 +1,9 @@
 """Scores plans with a judge, as an Inspect scorer. The judge answers one question, listing the matches between a plan
 and the reference data.
 
-The judge is the model with the `judge` role (`--model-role judge=…`). Without such a model, the model under evaluation
-judges its own plans. The author judge sees two sides without knowing which one comes from the paper. The order of sides
-and entries is shuffled with a seed that depends only on the instance, so that a run can be repeated."""
+The judge is the model with the `judge` role (`--model-role judge=…`). If no model has this role, the model under
+evaluation judges its own plans. The author judge sees two sides without knowing which one comes from the paper. The
+order of sides and entries is shuffled with a seed that depends only on the instance, so that a run can be repeated."""
 
 import random
 from collections import Counter

@@ -126,7 +126,7 @@ class Process:
         self._opened: Opened[Any, Any] = Opened(job.work, site)
 
     def open(self) -> Failure | None:
-        """Opens the work if it is not open yet. Returns a `Failure` if it cannot be opened."""
+        """Opens the work if it is not open yet. Returns a `Failure` if the work cannot be opened."""
         return self._thread.submit(self._opened.open).result()
 
     def run(self, item: object, attempt: str) -> Iterator[Batch]:
