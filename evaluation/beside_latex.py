@@ -2,10 +2,10 @@ r"""Measures how much of a paper's LaTeX source is found when the same paper is 
 
 Shares are fractions of the source's items, which must be found in order:
 
-- references: the same title (or, if the source has none, the same words), each once; `extra` is the share of parsed
-  references that are not in the source;
-- sentences: nine out of ten words occur in order in one stretch of the running text (including run-in heads), and the
-  stretches are in order; words that touch a formula, addresses and citations are not compared;
+- references: the titles are equal (or, if the source has no title, the words), and each reference is matched only once;
+  `extra` is the share of parsed references that are not in the source;
+- sentences: nine out of ten words occur in the same order in one passage of the running text (including run-in heads),
+  and the passages are in the same order; addresses, citations and words next to a formula are not compared;
 - sections (without run-in heads) and captions.
 """
 
@@ -118,7 +118,7 @@ def _without_citations(text: str) -> str:
 
 
 def sentence_words(text: str) -> list[str]:
-    """Returns the words of a sentence that are compared."""
+    """Returns the words of a sentence, without the parts that are not compared."""
     return _words(_IN_WORD.sub(" ", _without_citations(text)))
 
 
@@ -143,15 +143,15 @@ def _sentences(source: Document, read: Document, shown: "Printed") -> Share:
 
 
 class Printed:
-    """Checks whether any part of a sentence was printed."""
+    """Checks whether a sentence was printed, at least in part."""
 
     def __init__(self, text: str) -> None:
         words = _words(text)
         self._pairs = set(pairwise(words))
 
     def has(self, words: Sequence[str]) -> bool:
-        """Returns whether a third of the adjacent word pairs were printed. A third is enough, because formulas and line
-        breaks separate the other pairs."""
+        """Returns whether at least a third of the pairs of adjacent words were printed. Formulas and line breaks may
+        separate the words of the other pairs."""
         pairs = list(pairwise(words))
         return not self._pairs or sum(pair in self._pairs for pair in pairs) * 3 >= len(pairs)
 
@@ -167,7 +167,7 @@ class Stretches:
 
     def find(self, words: Sequence[str], after: int = 0) -> int | None:
         """Returns the position where nine out of ten of these words occur in order, or None. Gaps must be no longer
-        than a citation. If there are several such positions, returns the position nearest to `after`."""
+        than a citation. If several positions qualify, returns the one nearest to `after`."""
         votes: Counter[int] = Counter()
         for index in range(len(words) - 1):
             for place in self._at.get(tuple(words[index : index + 2]), ())[:200]:

@@ -9,8 +9,8 @@ FOLDER/<task> for each task are
     audit.json          text withheld because it is blacklisted, and items that could not be compared
 
 The planning file is generated from `paper.md` alone, using the configured model or --llm (`none` for no model). The
-file contains nothing that the agent may not see. The pairs are code from other papers. Blacklisted sources and the
-paper itself are excluded from the search. Every written file is audited again, and any text that still mentions a
+file contains nothing that the agent may not see. The pairs contain only code from other papers. Blacklisted sources and
+the paper itself are excluded from the search. Every written file is audited again, and any text that still mentions a
 blacklist entry is withheld and reported. The exit status is 1 if the audit of the written files finds an entry.
 
 A pair's score, roughly the probability that it fits, is at least --least-score. Below .5, the pair probably does not

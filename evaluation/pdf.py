@@ -55,8 +55,8 @@ def typeset(folder: Path, main: str) -> bytes:
 
 
 def prints_references(folder: Path, main: str, source: Document) -> bool:
-    """Returns whether the paper typeset in a folder has a bibliography. There is none if TeX did not find the .bib
-    file."""
+    """Returns whether the paper typeset in a folder has a bibliography. Without the .bib file, TeX prints no
+    bibliography."""
     given = (folder / main).with_suffix(".bbl")
     bodies = [source.text.encode(), given.read_bytes() if given.exists() else b""]
     return any(_ENTRY.search(body) for body in bodies)

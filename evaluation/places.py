@@ -1,17 +1,17 @@
 """Measures how well techniques are located in code: `python -m evaluation.places GOLD…` (evaluation/gold/places).
 
 A gold file contains JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
-{reader, file, start, end}. Each of a technique's places counts as right. Two readers labelled `open` and `closed`
-independently. One reader labelled the other files before any output was seen. A technique without places is not in the
-repository. Each technique is located separately, as with `xkg locate`. With `--together`, all techniques for a
-repository are located at once, as in a build.
+{reader, file, start, end}. If a technique has several places, any of them counts as right. Two readers labelled `open`
+and `closed` independently. A single reader labelled the other files before seeing any output. A technique without
+places is not in the repository. Each technique is located separately, as with `xkg locate`. With `--together`, all
+techniques for a repository are located at once, as in a build.
 
-The columns `place` @1 and @5 say how often the first symbol, or any of the first five, shares a line with a place.
-`lines` @1 and @5 say the same for the line ranges in the symbol's focus. `share` is the fraction of lines in the first
-right focus that belong to the place (median and mean). `certain` is the fraction of techniques whose first place is
-certain. `right` is the fraction of these whose first symbol shares a line with a place. Among the techniques whose
-first place is right, `called` is the fraction whose first place is certain. `--names` searches by name alone, without
-the definition."""
+A symbol is right if it shares a line with a labelled place. The columns `place` @1 and @5 show how often the first
+symbol, or any of the first five symbols, is right. `lines` @1 and @5 are computed in the same way from only the lines
+in the symbols' focus. For the first symbol whose focus is right, `share` is the fraction of the focus that belongs to
+the labelled place (median and mean). `certain` is the fraction of techniques whose first symbol is certain. Of these
+techniques, `right` is the fraction whose first symbol is right. Of the techniques whose first symbol is right, `called`
+is the fraction whose first symbol is certain. `--names` searches by name alone, without the definition."""
 
 import json
 import statistics
@@ -54,8 +54,8 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Answer:
-    """A method's answer for one technique. It contains every line and the focus of up to five places. `certain` is true
-    if the first place is certain."""
+    """Up to five places that a method found for one technique. `whole` contains all lines of each place, and `focus`
+    contains the lines in its focus. `certain` says whether the first place is certain."""
 
     whole: tuple[Lines, ...]
     focus: tuple[Lines, ...]
@@ -81,7 +81,6 @@ class Figures:
 
 
 def gold_rows(path: Path) -> list[dict[str, Any]]:
-    """Returns the rows in a gold file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -105,12 +104,10 @@ def read_places(path: Path) -> list[Labelled]:
 
 
 def lines_of(path: str, first: int, last: int) -> Lines:
-    """Returns lines `first` to `last` of a file."""
     return frozenset((path, line) for line in range(first, last + 1))
 
 
 def figures(answers: Sequence[tuple[Labelled, Answer]]) -> Figures:
-    """Computes the figures for these techniques and their answers."""
     hits = [(gold, next((lines for lines in answer.focus if lines & gold.places), None)) for gold, answer in answers]
     shares = [len(lines & gold.places) / len(lines) for gold, lines in hits if lines]
 
@@ -132,8 +129,6 @@ def figures(answers: Sequence[tuple[Labelled, Answer]]) -> Figures:
 
 @dataclass(frozen=True)
 class Searched:
-    """A repository in which to locate techniques."""
-
     codebase: Codebase
     index: BlockIndex
 

@@ -5,12 +5,12 @@ ANSWERS is a recording (`evaluation.recording`); BUILD is a command such as
 
     xkg build --kg /tmp/kg --paper paper.tex --repo code --llm recorded
 
-The command runs against an endpoint that replays the recorded answers. Each question gets the answer to the recorded
-question that it shares the most lines with. To compare two versions of xkg, run both with the same answers, each with a
-new --kg folder. The output lists the tokens sent (characters / 4), by prompt and by block of the question. `system` is
-the fixed text, `schema` is the answer format, and `turns` are follow-up questions after an unusable answer. `repeated`
-is the part that a prefix cache would already contain. This part is the prefix shared with an earlier question, in steps
-of 128 tokens, starting at 1,024."""
+The command runs against an endpoint that replays the recorded answers. Each question receives the answer to the
+recorded question with which it has the most lines in common. To compare two versions of xkg, run both with the same
+answers, each with a new --kg folder. The output lists the tokens sent (characters / 4), by prompt and by block of the
+question. `system` is the fixed text, `schema` is the answer format, and `turns` are follow-up questions after an
+unusable answer. `repeated` is the prefix that an endpoint's cache would already contain from an earlier question.
+Cached prefixes have at least 1,024 tokens, in steps of 128."""
 
 import json
 import os

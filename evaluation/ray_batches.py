@@ -2,10 +2,10 @@
 
     python -m evaluation.ray_batches [--papers 40] [--rounds 2]
 
-The cluster consists of one node on this machine. The papers are those of `evaluation.speed.batches`. They are built
-without a model or packages, with one thread per job in all arms. Arms take turns, and each round begins with empty
-graphs. Engine startup is timed separately, and the rate excludes the first two papers. Use only the ratio from a single
-run on an idle machine. The load average is also printed."""
+The cluster consists of one node on this machine. The papers are the same as in `evaluation.speed.batches`, and are
+built without a model or packages, with one thread per job. The two engines are measured alternately, and each round
+begins with empty graphs. Engine startup is timed separately, and the rate excludes the first two papers. Use only the
+ratio from a single run on an idle machine. The load average is also printed."""
 
 import contextlib
 import importlib.util

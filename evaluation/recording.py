@@ -37,8 +37,8 @@ def lines(body: Mapping[str, Any]) -> list[int]:
 
 def nearest(recorded: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> str | None:
     """Returns the answer to the recorded question of the same kind and turn that shares the most lines with the
-    question in `body`. Returns None if the two questions share less than half of the shorter one's lines. A reworded
-    prompt, or a slice that changed by a line, therefore still gets the recorded answer."""
+    question in `body`. Returns None if the questions share less than half of the lines of the shorter question. A
+    reworded prompt, or a slice that changed by a line, therefore still gets the recorded answer."""
     own = set(lines(body))
 
     def shared(entry: Mapping[str, Any]) -> float:

@@ -4,11 +4,11 @@ reliable the scores are.
     python -m evaluation.refusals [--kg DIR] [QUERIES.jsonl …]
 
 The queries come from `evaluation/gold/search` and are for the shared graphs. Without --kg, the shared graphs are
-imported into a temporary graph. Each query searches all papers. A query without gold techniques is right if nothing is
-returned (the query is refused). For a query with gold techniques, the rows or `nearest` should include one of them. The
-threshold that loses 3% of the answers is computed afterwards, to compare score rankings. Reliability is the share of
-queries that have an answer, among those whose best score is in a given range. Both outcomes are weighted as if half of
-all queries had an answer."""
+imported into a temporary graph. Each query searches all papers. If a query has no gold techniques, search should return
+nothing (refuse the query). Otherwise, the rows or `nearest` should include a gold technique. To compare rankings, the
+output also shows the share of unanswerable queries that a threshold would refuse if it also refused 3% of the
+answerable queries. Reliability is the share of answerable queries among the queries whose best score is in a given
+range, weighted as if half of all queries were answerable."""
 
 import math
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def main(queries: Sequence[Path] = tuple(sorted(GOLD.glob("*.jsonl"))), *, kg: P
             with store.snapshot() as snapshot:
                 require_techniques(snapshot, file, (id for query in asked for group in query["gold"] for id in group))
                 answers = [search(snapshot, embedder.encode, query["query"], ROWS) for query in asked]
-                # Without a threshold, every query has a best row and a score.
+                # Without a threshold, every query returns rows, so every query has a best score.
                 all_rows = [search(snapshot, embedder.encode, query["query"], ROWS, bar=0.0) for query in asked]
             best = [max((row.score for row in answer.rows), default=0.0) for answer in all_rows]
             report(file.stem, asked, answers, best)
@@ -60,7 +60,6 @@ def named(query: dict[str, Any], answer: SearchAnswer) -> bool:
 def report(
     name: str, queries: Sequence[dict[str, Any]], answers: Sequence[SearchAnswer], best: Sequence[float]
 ) -> None:
-    """Prints the tables for the queries in a file."""
     console = Console(width=110)
     table = Table("", "kind", "queries", "no row", "in rows or nearest", title=name)
     for present in (True, False):

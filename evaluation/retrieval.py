@@ -1,18 +1,18 @@
-"""Measures how well `search_techniques` finds the techniques that a query means, and how well it recognises that
-nothing fits. BM25, vectors, and a plain fusion of both over the same indexes serve as baselines.
+"""Measures how well `search_techniques` finds the techniques that a query refers to, and how well it recognises that no
+technique fits. BM25, vectors, and a plain fusion of both over the same indexes serve as baselines.
 
     python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures]
 
-Without --kg, the shared graphs are imported into a temporary graph. `--failures` lists techniques that were not found,
-or that should not have been found.
+Without --kg, the shared graphs are imported into a temporary graph. `--failures` lists the queries for which techniques
+were missed or wrongly returned.
 
-A query specifies its gold techniques by paper title and path of names. `groups` lists the groups to find. Any technique
-in a group satisfies it. A query from `evaluation/gold/search` contains groups of ids. Recall@k is the share of groups
-found in the first k rows, and MRR is the reciprocal rank of the first gold row. nDCG@10 counts each group at its first
-match. A row counts for its own technique. "With relatives" means that a row also counts for the techniques listed
-inside it. "As an agent sees it" is a server's default answer over stdio, with all techniques that the answer mentions.
-The last line is for `find_implementations` on the tasks, where all rows count. If nothing is returned, a negative query
-is right, and any other query is lost."""
+A query specifies its gold techniques by paper title and path of names, and lists the `groups` to find. A group is found
+if any of its techniques is found. In `evaluation/gold/search`, groups consist of technique ids instead. Recall@k is the
+share of groups found in the first k rows, and MRR is the reciprocal rank of the first gold row. nDCG@10 counts each
+group at its first match. A row counts only as its own technique. "With relatives" means that a row also counts as the
+techniques listed inside it. "As an agent sees it" is a server's default answer over stdio, with all techniques that the
+answer mentions. The last line is for `find_implementations` on queries that describe a task, and counts all rows.
+"Nothing fits" counts the queries that returned no rows, which is right only for negative queries."""
 
 import math
 import os
@@ -43,7 +43,7 @@ from xkg.store.graph_store import Snapshot
 from xkg.store.local.store import EmbeddedStore
 
 Ranker = Callable[[str], list[list[str]]]
-"""Rows for a query, best first. A row is the list of ids it contains, starting with its own."""
+"""Rows for a query, best first. A row is a list of technique ids, beginning with the row's own id."""
 
 DEPTH = 50
 ROWS = 10
@@ -52,8 +52,8 @@ QUERY = {"search_techniques": "query", "find_implementations": "task"}
 
 
 def gold_ids(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
-    """Returns the ids of the techniques at each gold entry's path. There may be several ids per path, because siblings
-    may share a name."""
+    """Returns the ids of the techniques at each gold entry's path. A path may have several ids, because siblings may
+    share a name."""
     by_title: dict[str, list[str]] = defaultdict(list)
     for paper in snapshot.papers():
         by_title[slug(paper.title)].append(paper.id)
@@ -102,7 +102,7 @@ def ask_server(kg: Path, tool: str, queries: Sequence[str]) -> list[dict[str, An
 
 
 def seen_rows(snapshot: Snapshot, answer: dict[str, Any]) -> list[list[str]]:
-    """Returns one list for each row in an answer, with the full ids of its techniques. The row's own id comes first."""
+    """Returns the full ids of the techniques in each row of an answer, beginning with the row's own id."""
     found = [row for part in answer.get("parts", [answer]) for row in part["rows"]]
     return [[technique_id(snapshot, node["id"]) for node in (row, *row.get("relatives", ()))] for row in found]
 
@@ -127,7 +127,6 @@ def main(*, kg: Path | None = None, queries: Path | None = None, failures: bool 
 
 
 def report(kg: Path, queries_file: Path, failures: bool) -> None:
-    """Prints the tables for the queries in a file."""
     queries = read_queries(queries_file)
     embedder = OnnxEmbedder()
     store = EmbeddedStore(kg, OnnxEmbedder)

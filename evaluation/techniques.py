@@ -6,15 +6,15 @@ someone who read the paper before seeing any output. `source` is the origin of t
 an arXiv id), and `FOLDER/<paper>` contains these files. The paper describes the technique in lines `first` to `last`
 (1-based, inclusive) of `file`. `kind` is
 
-- `main`: the paper's own contribution or a part of it,
+- `main`: the paper's own contribution or part of it,
 - `supporting`: another technique that must be implemented to reproduce it,
-- `mentioned`: a technique that the reader accepts but does not require: a baseline, background, an interpretation.
+- `mentioned`: a technique that the reader accepts but does not require, such as a baseline or background.
 
 An extracted technique and a gold technique match if the similarity of their names is at least `ALIKE`. If an excerpt of
 the extracted technique starts within the gold technique's lines, a similarity of `NEAR` is enough. Similarity is the
 Dice coefficient of the words in two names, ignoring plurals and function words. The most similar pair of aliases
-counts. Matches are one to one, most similar first. A technique found twice therefore counts as right once and wrong
-once. Only `mentioned` techniques may match several times.
+counts. Matches are one to one, most similar first. A technique that is found twice therefore counts once as right and
+once as wrong. Only `mentioned` techniques may match several times.
 
 Recall is computed over `main`, and over `main` and `supporting` together. Precision is computed over all extracted
 techniques that are not hidden, and over each paper's first five. `--papers` is a folder with one subfolder of sources
@@ -47,8 +47,6 @@ _FUNCTION_WORDS = frozenset("a an and as at by for from in of on or the to via w
 
 @dataclass(frozen=True)
 class Gold:
-    """A technique that a reader found."""
-
     paper: str
     main_file: str
     kind: str

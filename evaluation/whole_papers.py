@@ -1,10 +1,10 @@
 """Measures how much of a LaTeX paper's source is in the passages that prompts are built from: `python -m
 evaluation.whole_papers FILE…`.
 
-This module splits the source with simple patterns, independently of the parser. It looks for equations, inline
-formulas, algorithm lines, table rows, and sentences (with captions and footnotes). Items that are not in any passage
-are counted as lost. `leaks` are commands, lengths and layout options in the passages. `--examples` prints that many
-errors for each paper."""
+This module splits the source with simple patterns, independently of the parser. The items are equations, inline
+formulas, algorithm lines, table rows, and sentences (including captions and footnotes). Items that are not in any
+passage are counted as lost. `leaks` counts the LaTeX commands, lengths and layout options that remain in the passages.
+`--examples N` prints N errors for each paper."""
 
 import re
 from collections import Counter

@@ -86,7 +86,7 @@ PAPERS = [
 
 
 def _bundle(paper: Made) -> PaperBundle:
-    """Returns a made-up paper. Its code was never run; its levels are only for show."""
+    """Returns a made-up paper. The code was never run, so its levels are made up, too."""
     identity = f"title:{slug(paper.title)}"
     techniques, code = [], []
     for number, name in enumerate(paper.techniques):

@@ -257,8 +257,8 @@ class KnowledgeGraph(GraphChanges):
         defines. The answer contains the script's output, any error, and its files and figures, with their bytes in
         `content`; nothing else is kept. `seconds` defaults to `sandbox.seconds`.
 
-        Raises `UnknownIdError`, `InputError` if the script is empty or the code is not Python, `PackagesError` if a
-        package is unavailable, and `SandboxUnavailableError`.
+        Raises `InputError` if the script is empty or the code is not Python, and `PackagesError` if a package is
+        unavailable; may also raise `UnknownIdError` or `SandboxUnavailableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:

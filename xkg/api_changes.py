@@ -203,7 +203,7 @@ class GraphChanges:
 
     def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
         """Publishes graph files (JSON in the peer format, or bundles) and folders of them in one step. Levels in
-        bundles become claims. Set `own` to keep the levels of bundles that you exported yourself. The result's
+        imported bundles become claims. Set `own` to keep the levels of bundles that you exported yourself. The result's
         `problems` lists skipped files, with reasons. Raises `InputError` if a location contains no graph files."""
         from xkg.commands.graph.contents import import_graphs
 
@@ -268,11 +268,11 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "PulledPapers":
-        """Pulls new papers from the library at `place`. `papers` restricts the pull to the given papers. `topic`
-        restricts it to papers whose title or technique names contain every word of the topic, and `level` to papers
-        whose code has at least this claimed level. If `verify` is set, first runs that many of the new code nodes, and
-        pulls nothing if any of them fails. In the result, `problems` lists papers that were not pulled, and `kept`
-        lists papers whose existing version remains in the graph. Raises `UnknownIdError`, `InputError` and
+        """Pulls new papers from the library at `place`. If `papers` is given, pulls only these papers. If `topic` is
+        given, pulls only papers whose title or technique names contain every word of the topic. If `level` is given,
+        pulls only papers whose code has at least this claimed level. `verify` is the number of new code nodes to run
+        first; if any of them fails, nothing is pulled. In the result, `problems` lists papers that were not pulled, and
+        `kept` lists papers whose existing version remains in the graph. Raises `UnknownIdError`, `InputError` and
         `UnreachableError`.
 
         >>> import xkg
@@ -314,7 +314,7 @@ class GraphChanges:
         """Reruns the code and tests for the given papers (default: all), `jobs` at a time, and updates the levels. If
         `stale` is given, only code whose last run is older than `stale` is rerun. `attest` signs the levels with `key`:
         a private key, or a public key whose private key is in ssh-agent. The default is your own key (`xkg key`).
-        Raises `SandboxUnavailableError`, `UnknownIdError`, and `InputError` if there is no key."""
+        Raises `InputError` if there is no key; may also raise `SandboxUnavailableError` or `UnknownIdError`."""
         from xkg.commands.verify import verify
 
         require_list("papers", papers)
@@ -344,7 +344,7 @@ class GraphChanges:
 
     def link(self) -> "LinkResult":
         """Finds techniques from different papers that are the same concept. The language model decides unclear pairs;
-        without a model, unclear pairs remain undecided. Raises `UnknownIdError` if the graph is empty, and
+        without a model, unclear pairs remain undecided. Raises `UnknownIdError` if the graph is empty; may also raise
         `BudgetError`."""
         from xkg.commands.graph.link import link
 
@@ -408,8 +408,8 @@ class GraphChanges:
 
         `method` is a file, a section of a file (`paper.tex#sec:method`), a paper or technique in the graph, or a
         description. `run` is the command whose output contains `metric`, such as `"test acc: ([0-9.]+):max"`. Raises
-        `InputError` if the starter code does not run, `SandboxUnavailableError`, and `ModelUnavailableError` if the
-        model needs a key that is not set."""
+        `InputError` if the starter code does not run, and `ModelUnavailableError` if the model needs a key that is not
+        set; may also raise `SandboxUnavailableError`."""
         from xkg.agents.codification.task import read_task
         from xkg.commands.implement import implement
 
@@ -454,8 +454,8 @@ class GraphChanges:
         self, job: int, k: int = 4, *, known: Collection[str] = (), wait_seconds: float = 20
     ) -> "QuestionsAnswer":
         """Returns at most `k` open questions from a job, each with the JSON schema of its answer; waits up to
-        `wait_seconds` for a question. `known` lists the marks of data that you still have, which is then not sent
-        again. Raises `UnknownIdError`, and `InputError` if the server's model answers the job's questions."""
+        `wait_seconds` for a question. `known` lists the marks of data that you still have; this data is not sent again.
+        Raises `UnknownIdError`, and `InputError` if the server's model answers the job's questions."""
         from xkg.serve.jobs.authority import OPERATOR
         from xkg.serve.jobs.open_questions import offered
 

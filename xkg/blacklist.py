@@ -38,8 +38,8 @@ class Blacklist(Value):
         return {_widely(name): name for name in self.repositories}
 
     def repository(self, url: str) -> str | None:
-        """Returns the reason why the blacklist excludes the repository at this address or an enclosing repository.
-        Returns None if the repository is allowed."""
+        """Returns why the blacklist excludes the repository at this address or an enclosing repository. Returns None if
+        the repository is allowed."""
         address = repository_address(url)
         if address is None:
             return None
@@ -48,7 +48,7 @@ class Blacklist(Value):
         return next((f"the blacklist contains {name}" for name in listed if name is not None), None)
 
     def paper(self, arxiv_id: str | None = None, doi: str | None = None, title: str = "") -> str | None:
-        """Returns the reason why the blacklist excludes this paper, or None if it is allowed."""
+        """Returns why the blacklist excludes this paper, or None if it is allowed."""
         for known in (known_arxiv_id(spec) for spec in (arxiv_id, doi) if spec):
             if known is not None and known.number in self.arxiv_ids:
                 return f"the blacklist contains arXiv:{known.number}"

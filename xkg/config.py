@@ -257,7 +257,7 @@ class HttpSettings(_Section):
 
 class OAuthSettings(_Section):
     """The authorization server whose access tokens (JWT) the HTTP server accepts. If `issuer` is None, the HTTP server
-    accepts no such tokens.
+    does not accept such tokens.
 
     `audience` is the required token audience, by default the server's address. `jwks` is the address of the issuer's
     keys, if the issuer's metadata does not include it. `types` lists the accepted values of the `typ` token header. Add
@@ -308,8 +308,8 @@ class ServeAgentSettings(_Section):
 class ServeRunSettings(_Section):
     """Settings for scripts that the server's clients run in the sandbox, on code from the graph. `allowed` enables
     these scripts. Over HTTP, a caller also needs a token with the `run` scope. Each caller may start up to `per_day`
-    runs a day, one at a time, and each run is limited to `seconds`. A worker runs at most `at_once` scripts at a time
-    for all callers together."""
+    runs a day, one at a time, and each run is limited to `seconds`. A worker runs at most `at_once` scripts at a time,
+    for all callers combined."""
 
     allowed: bool = False
     per_day: int = Field(default=200, ge=1)
@@ -318,7 +318,7 @@ class ServeRunSettings(_Section):
 
 
 class ServeQuestionSettings(_Section):
-    """Settings for questions to the language model that a caller waits for, as with `verify`. Because most clients time
+    """Settings for questions to the language model while a caller waits, as with `verify`. Because most clients time
     out after a minute or more, a caller waits only `wait_seconds` for the model, or twice as long for a task. A call
     that takes longer continues for at most `llm.seconds`, and its answer is stored for the next request."""
 

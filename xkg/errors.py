@@ -89,7 +89,7 @@ class QueryRefusedError(XkgError):
 
 
 class QueryFailedError(XkgError):
-    """The engine could not run a Cypher statement, or it exceeded its limits."""
+    """A Cypher statement failed or exceeded its limits."""
 
 
 class SandboxUnavailableError(XkgError):
@@ -126,7 +126,7 @@ class EmbeddingError(XkgError):
 
 
 class LanguageModelError(XkgError):
-    """The language model returned nothing usable."""
+    """The language model did not return a usable answer."""
 
 
 class AnswerError(LanguageModelError):

@@ -31,7 +31,7 @@ def sync_file(path: Path) -> None:
 
 def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
     """Replaces the contents of `path` atomically; a crash leaves the old file and at most a `.tmp` file next to it. The
-    umask applies to `mode`."""
+    file's permissions are `mode`, restricted by the umask."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         partial.unlink(missing_ok=True)  # the file may already exist with a different mode
@@ -115,8 +115,9 @@ def private_file(path: Path) -> None:
 
 
 def read_regular(path: Path, most: int, *, links: bool = True) -> bytes:
-    """Reads a file whose path or contents are untrusted. Never waits for a pipe. Raises `OSError` if the file cannot be
-    read, has more than `most` bytes or is not a regular file, or if it is a symbolic link and `links` is not set."""
+    """Reads a file whose path or contents are untrusted. Does not block if the path is a pipe. Raises `OSError` if the
+    file cannot be read, has more than `most` bytes or is not a regular file, or if it is a symbolic link and `links` is
+    not set."""
     if not links and not system.NO_LINK and path.is_symlink():
         raise OSError(errno.ELOOP, "it is a symbolic link", str(path))
     flags = os.O_RDONLY | system.BYTES | system.NO_WAITING | system.CLOSED_IN_CHILDREN
@@ -182,8 +183,8 @@ def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
 
 @contextlib.contextmanager
 def unheld(path: Path) -> Iterator[bool]:
-    """Context manager that yields True if no process is reading `path`; none can then start reading it while the
-    context is active."""
+    """Context manager that yields True if no process is reading `path`. In this case, no process can start reading the
+    file until the context ends."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

@@ -22,8 +22,8 @@ LONGEST_NAME = 500
 KILLED_SHARE = 0.6
 """The fraction of mutants that a test must detect to prove `tested`."""
 FAITHFUL_SHARE = 0.7
-# Minimum share of all statements that need a counterpart.
-# Without this minimum, every statement without a counterpart could be attributed to the definition.
+# The minimum share of all statements that must have a counterpart. Without this minimum, every statement without a
+# counterpart could be attributed to the definition.
 _LEAST_SHARE = 0.5
 
 
@@ -90,9 +90,9 @@ class Paper(Node):
     from an imported file that this schema does not cover (keys, values, orders), kept for export. `arxiv_version` is
     the version that was parsed, such as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield`
     are arXiv's primary category, or a model's choice, such as `cs` and `cs.LG`. `nothing_in` lists passages (by their
-    first words) and functions (`path::name`) that no technique covers, and where the model found none. `packages` are
-    requirement lines that were added to the repository's requirements. `cpu` means that the repository's CUDA code ran
-    on the CPU."""
+    first words) and functions (`path::name`) that no technique covers and in which the model found no technique.
+    `packages` are requirement lines that were added to the repository's requirements. `cpu` means that the repository's
+    CUDA code ran on the CPU."""
 
     id: str
     title: Name
@@ -130,7 +130,7 @@ class Paper(Node):
 
 class Technique(Node):
     """Represents a technique. `parent` is the parent technique's id, or None at the top. Siblings keep their order in
-    the bundle. `hidden` is the reason why the technique is omitted from the published graph, or None if it is shown."""
+    the bundle. `hidden` says why the technique is omitted from the published graph, or is None if it is shown."""
 
     id: str
     name: Name
@@ -155,8 +155,8 @@ class Survivor(Node):
 class Fault(Node):
     """A language model's objection to an implementation. `missing` means that the implementation omits logic that the
     sources contain and the definition requires. `foreign` means that the implementation contains logic that the sources
-    lack. `beyond` means that it goes beyond the definition, and `unrelated` means that it does something else
-    altogether."""
+    lack. `beyond` means that the implementation does more than the definition, and `unrelated` means that it does
+    something else entirely."""
 
     kind: Literal["missing", "foreign", "beyond", "unrelated"]
     remark: str
@@ -165,10 +165,10 @@ class Fault(Node):
 class Departure(Node):
     """A statement in a definition that the code or its source lines do not implement as written. The source lines are
     those that the code was generated from. `differs` means that both the code and the source lines implement the
-    statement differently, `absent` that neither implements it, and `added` that only the code does. `elsewhere` means
-    that only other lines in the repository, listed in the remark, implement the statement. `searched` is true if other
-    lines in the repository were examined first. `component` is the name of the component whose code differs from the
-    definition, or empty for the technique's own code."""
+    statement differently, `absent` means that neither implements it, and `added` means that only the code implements
+    it. `elsewhere` means that only other lines in the repository, listed in the remark, implement the statement.
+    `searched` is true if other lines in the repository were examined first. `component` is the name of the component
+    whose code differs from the definition, or empty for the technique's own code."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str
@@ -205,8 +205,8 @@ class Fidelity(Node):
 
     @property
     def is_enough(self) -> bool:
-        """Whether enough statements have a counterpart in the source lines. At least 0.7 of all statements are
-        required, or at least 0.5 of all statements and 0.7 of the statements not written from the definition."""
+        """Whether enough statements have a counterpart in the source lines: at least 0.7 of all statements, or at least
+        0.5 of all statements and 0.7 of those that were not written from the definition."""
         least = FAITHFUL_SHARE * (1.0 - self.by_definition)
         return self.share >= FAITHFUL_SHARE or (self.share >= _LEAST_SHARE and self.share >= least)
 
@@ -218,7 +218,7 @@ class Fidelity(Node):
 
     @property
     def unrelated(self) -> str | None:
-        """The reason why the implementation does something else entirely, or None if it does what it should."""
+        """Why the implementation does something else entirely, or None if it does what it should."""
         return next((fault.remark for fault in self.faults or () if fault.kind == "unrelated"), None)
 
 
@@ -227,11 +227,11 @@ class Evidence(Node):
 
     `missing` lists required packages that could not be installed or imported on this machine, so a low level may not be
     the code's fault. `covered_lines` and `uncovered_lines` are the lines in function bodies that the test did and did
-    not run, or None if coverage was not measured. `mutants` is the number of mutants tried, and `mutation_score` is the
-    fraction that made the test fail. `survivors` lists the undetected mutants, and functions whose bodies the test does
-    not need. `excused` is the number of mutants that are ignored because they compute the same result. `repairs` is the
-    number of times that a language model repaired the code or test. `distributions` maps the code's imports to the
-    name==version used in the run."""
+    not run, or None if coverage was not measured. `mutants` is the number of mutants that were tried, and
+    `mutation_score` is the fraction that made the test fail. `survivors` lists the undetected mutants, and the
+    functions whose bodies can be removed without making the test fail. `excused` is the number of mutants that are
+    ignored because they compute the same result. `repairs` is the number of times that a language model repaired the
+    code or test. `distributions` maps the code's imports to the name==version used in the run."""
 
     level: Level
     runner: str | None = None
@@ -278,10 +278,10 @@ def describe_package(name: str, pin: str) -> str:
 
 
 class Code(Node):
-    """A code node. `test` is empty if the code has no test. The last entry in `evidence` is for the level; if the code
-    was repaired, the first entry is for the first run. `claims` come from an imported file; they are stored but not
-    trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase that says
-    who attests the level; it depends on the reader's trusted keys and is never stored."""
+    """A code node. `test` is empty if the code has no test. The last entry in `evidence` supports the level. If the
+    code was repaired, the first entry describes the first run. `claims` come from an imported file; they are stored but
+    not trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase that
+    says who attests the level; it depends on the reader's trusted keys and is never stored."""
 
     id: str
     technique: str
@@ -314,8 +314,8 @@ class Code(Node):
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The packages, with the distribution and version used in the run, if known, such as `numpy 2.1.0`, `ott-jax
-        0.2.6 (import ott)`, `wandb`."""
+        """The packages that the code uses. If known, the distribution and version used in the run are included, for
+        example `numpy 2.1.0`, `ott-jax 0.2.6 (import ott)` and `wandb`."""
         known = self.evidence[-1].distributions if self.evidence else {}
         return tuple(describe_package(package, known.get(package, "")) for package in self.packages)
 
@@ -324,9 +324,9 @@ class Repository(Node):
     """Represents a repository. `reference` is the requested branch, tag or commit, or None for the default branch.
     `stars`, `archived` and `default_branch` are as GitHub reported them when the repository was found, or None if
     GitHub was not queried. `license` is an SPDX identifier, `NOASSERTION` if the licence is unclear, or None if there
-    is no licence. `file_licenses` maps source file paths to their licences, if those files state a different licence or
-    are in a folder with its own. `license_texts` maps paths to the licences and notices that a copy of the code must
-    include."""
+    is no licence. `file_licenses` maps the path of a source file to its licence, if the file states a different licence
+    or is in a folder that has its own licence. `license_texts` maps paths to the licences and notices that a copy of
+    the code must include."""
 
     id: str
     url: str
@@ -342,8 +342,8 @@ class Repository(Node):
 
     @property
     def name(self) -> str:
-        """The canonical name, which is the same for all spellings of the repository's address. For a folder, the name
-        is the id."""
+        """The canonical name, which is the same for all spellings of the repository's address. If the repository is a
+        folder, returns its id."""
         address = repository_address(self.url)
         return self.id if address is None else address.name
 
@@ -365,7 +365,7 @@ class Symbol(Node):
 
 
 class LineRange(Node):
-    """Lines of a file, 1-based and inclusive, with the reason why they were chosen."""
+    """Lines of a file, 1-based and inclusive, with the reason for choosing them."""
 
     start_line: int
     end_line: int
@@ -498,8 +498,8 @@ def unique_slugs(names: Iterable[str]) -> list[str]:
 
 
 def paper_id(title: str, arxiv_id: str | None = None, doi: str | None = None) -> str:
-    """Returns `arxiv:…` without the version, also for a DOI issued by arXiv. Otherwise, returns `doi:…` or, without a
-    DOI, `title:<slug>`."""
+    """Returns `arxiv:…` without the version if there is an arXiv id or a DOI issued by arXiv. Otherwise, returns
+    `doi:…` or, without a DOI, `title:<slug>`."""
     known = arxiv.arxiv_id(arxiv_id or "") or arxiv.arxiv_id(doi or "")
     if known is not None or arxiv_id:
         number = re.sub(r"v[0-9]+$", "", (arxiv_id or "").strip()) if known is None else known.number

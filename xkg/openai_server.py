@@ -81,14 +81,13 @@ def _message(body: Any, depth: int = 4) -> str:
 
 
 def is_openai(base_url: str) -> bool:
-    """Returns whether this is OpenAI's own service."""
     return base_url.lower().startswith("https:") and same_server(base_url, OPENAI_URL)
 
 
 def access(section: str, base_url: str, variable: str, named: Collection[str] = ()) -> Access:
-    """Returns a server's address with the key in `variable`. Falls back to `OPENAI_API_KEY` only for OpenAI's own
-    service and for addresses `named` in the environment. Raises `ConfigError` if the key is not a valid header
-    value."""
+    """Returns a server's address with the key in `variable`. If this variable is not set, uses `OPENAI_API_KEY`, but
+    only for OpenAI's own service and for the addresses in `named`, which come from the environment. Raises
+    `ConfigError` if the key is not a valid header value."""
     variables, key = variable, os.environ.get(variable, "").strip()
     if is_openai(base_url) or base_url.rstrip("/") in {url.rstrip("/") for url in named}:
         variables = f"OPENAI_API_KEY or {variable}"
@@ -99,8 +98,8 @@ def access(section: str, base_url: str, variable: str, named: Collection[str] = 
 
 
 class Failure(NamedTuple):
-    """The reason why there is no answer. If `passes` is set, a retry may succeed after `pause` seconds, which is the
-    pause that the server requested."""
+    """Says why there is no answer. If `passes` is set, a retry may succeed after `pause` seconds, which is the pause
+    that the server requested."""
 
     line: str
     passes: bool = False
@@ -135,7 +134,7 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
     if elsewhere or (status == 403 and words and (page or not _ABOUT_KEYS.search(words))):
         return Failure(f"{at.at} refuses to answer (HTTP {status}){because}")
     if status in (401, 403):
-        # A server's message about a key may contain it.
+        # A server's message about a key may contain the key.
         return Failure(f"{at.at} rejects the key (HTTP {status}); set {at.variables} to a key that can use {model}")
     if status == 402 or "insufficient_quota" in (error.code, error.type) or "credit balance" in words:
         return Failure(

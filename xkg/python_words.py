@@ -40,7 +40,8 @@ OPTIONS = {
     "--with": 'environment={"packages": […]}',
     "--cpu": 'environment={"cpu": True}',
 }
-"""Options whose Python arguments have a different name. For all other options, only the dashes differ."""
+"""Options whose Python arguments have a different name. All other arguments are named like the option, with underscores
+instead of dashes."""
 
 _WORDS = (
     (re.compile(r"`--llm none`|--llm none\b"), 'llm={"model": "none"}'),
@@ -57,7 +58,7 @@ _WORDS = (
 
 
 def for_programs(text: str) -> str:
-    """Returns the text with `xkg.KnowledgeGraph` methods and their arguments in place of tools and options."""
+    """Returns the text with tools and options replaced by `xkg.KnowledgeGraph` methods and their arguments."""
     for pattern, words in _WORDS:
         text = pattern.sub(words, text)
     return text

@@ -19,7 +19,7 @@ def open_wal(path: Path, schema: Mapping[str, str], synchronous: Synchronous = "
     """Returns a connection in autocommit mode that any thread may use. Creates the file, and any missing parts of
     `schema`, if needed. `schema` maps table and index names to the statements that create them. Raises `sqlite3.Error`
     and `OSError`."""
-    with _file_lock(path, shared=True):  # otherwise, a new write-ahead log could be moved away with a damaged file
+    with _file_lock(path, shared=True):  # else a new write-ahead log could be moved away with a damaged file
         return _connect(path, schema, synchronous)
 
 

@@ -1,4 +1,4 @@
-"""The version of xkg, which is the last tag. The build writes the version to `_version.py`."""
+"""The version of xkg, taken from the last git tag. The build writes the version to `_version.py`."""
 
 try:
     from xkg._version import __version__ as __version__

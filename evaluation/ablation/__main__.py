@@ -49,9 +49,9 @@ ORDERS: dict[str, Callable[[Space], Sequence[Candidate]]] = {
 
 def score(order: Callable[[Space], Sequence[Candidate]], method: Method, share: float) -> dict[str, float]:
     """Runs a fraction `share` of all candidates, with one seed each. `acc5` is the fraction of the five most important
-    components that are among the five recommended; `top1` and `top3` are defined likewise. `regret` is the importance
-    lost by trusting the first recommendation, relative to the most important component. `hours` is the cost of the
-    runs."""
+    components that are among the five recommended; `top1` and `top3` are defined in the same way. `regret` is the
+    importance lost by trusting the first recommendation, relative to the most important component. `hours` is the cost
+    of the runs."""
     budget = max(1, round(share * method.configurations))
     baseline = fmean(method.baselines())
     found = {component.id: 0.0 for component in method.space.components}

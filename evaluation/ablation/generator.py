@@ -1,12 +1,13 @@
-"""Generates methods for comparing candidate orders. The true importance of each component is known. Some components are
-inert, some interact, and runs have noise and costs. A seed determines the whole method.
+"""Generates artificial methods, which are used to compare the orders in which candidates are tried. The true importance
+of each component is known. Some components are inert and some interact. Runs have noise, and each run has a cost. A
+seed determines the whole method.
 
 A method has 9 to 15 components in a two-level hierarchy, each with 2 to 4 candidates. About a third of the components
 are inert: they change the metric by less than 0.5%. The other components change the metric by 2 to 40% (log-uniform).
 Two pairs interact like redundant parts: while one part is present, half of the other's effect is hidden. A candidate
-that switches a component off reveals its full importance; one that scales it reveals only part of that. Runs have noise
-of 0.5 to 4% of the metric and cost 0.02 to 2 device hours. 6% of the candidates fail. Prior weights and hierarchy order
-correlate with the truth, but far from perfectly.
+that switches a component off reveals its full importance; one that scales it reveals only part of that. The noise of a
+run is 0.5 to 4% of the metric, and a run costs 0.02 to 2 device hours. 6% of the candidates fail. Prior weights and
+hierarchy order correlate with the truth, but far from perfectly.
 
 `DEVELOPMENT` contains the seeds used to choose an order. The seeds in `FINAL` are run only once."""
 

@@ -1,11 +1,13 @@
-"""Compares two jobs with one, and measures a campaign's overhead beyond its runs.
+"""Compares an ablation campaign with two jobs to one with a single job, and measures how much time it spends outside
+runs.
 
     python -m evaluation.ablation.jobs [--seconds 4] [--budget 25] [--rounds 1] [--wait]
     python -m evaluation.ablation.jobs --repo ./repo --run "python train.py --seed {seed}" --metric "loss ([0-9.]+):min"
 
-Each arm starts with only the repository's packages installed, and uses one thread per job, like every run in the
-sandbox. The arms take turns. `--wait` replaces training with waiting, so that the ratio reflects only the run order,
-independently of cores and other load on the machine. Ideally, two jobs take half as long as one."""
+The two settings are measured alternately. Each setting starts with only the repository's packages installed, and uses
+one thread per job, like every run in the sandbox. With `--wait`, the script waits instead of training, so that the
+ratio depends only on the order of the runs, and not on the cores or on other load. Ideally, two jobs take half as long
+as one."""
 
 import tempfile
 import time
@@ -75,7 +77,7 @@ def write_training(folder: Path, seconds: float, *, wait: bool) -> None:
 
 
 def _burning(steps: int) -> list[str]:
-    # a comprehension, because line tracing does not slow it down
+    # use a comprehension, because line tracing does not slow it down
     return [f"    burnt = sum([i * i % 7 for i in range({steps})])", "    assert burnt > 0"]
 
 
@@ -98,7 +100,7 @@ def _timed(task: Task, folder: Path, name: str, jobs: int) -> tuple[Campaign, fl
 
 def _row(campaign: Campaign, jobs: int, wall: float) -> list[str]:
     runs: list[RunOutcome] = [*campaign.baseline.runs, *(run for o in campaign.outcomes for run in o.runs)]
-    # the traced run yields no value for any candidate, so it counts as overhead
+    # the traced run measures no candidate, so it counts as overhead
     seconds = sum(run.seconds for run in runs)
     beside = wall - seconds / jobs
     candidates = len(campaign.outcomes)

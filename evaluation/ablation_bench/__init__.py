@@ -1,5 +1,5 @@
-"""Runs AblationBench (Abramovich and Chechik, arXiv 2507.08038) as Inspect tasks. A small benchmark runs with this
-repository alone.
+"""Runs AblationBench (Abramovich and Chechik, arXiv 2507.08038) as Inspect tasks. A small benchmark needs only this
+repository.
 
 `inspect eval evaluation/ablation_bench/tasks.py@author` plans and judges; `python -m evaluation.ablation_bench` creates
 instances and reads logs. The package requires the `xkg[eval]` extra. The planner under test is xkg's own

@@ -19,12 +19,12 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 
 def _listed(value: Any) -> Any:
-    """Returns the list in a field. The data sets write a list either directly or as JSON text."""
+    """Parses a list, which the data sets write either directly or as JSON text."""
     return json.loads(value) if isinstance(value, str) else value
 
 
 def _golds(value: Any) -> Any:
-    """Adds an empty list of metrics to golds that have none, because papers do not always name their metrics."""
+    """Adds an empty list of metrics to gold ablations without metrics, because papers do not always name them."""
     rows = _listed(value)
     return (
         [{"metrics": [], **row} if isinstance(row, dict) else row for row in rows] if isinstance(rows, list) else rows
@@ -48,7 +48,7 @@ class Instance(BaseModel):
 
 @dataclass(frozen=True)
 class Loaded:
-    """The instances in file order. `problems` counts the skipped rows by reason."""
+    """`problems` counts the skipped rows by reason."""
 
     instances: tuple[Instance, ...]
     problems: Counter[str]

@@ -1,9 +1,9 @@
 """Scores plans with a judge, as an Inspect scorer. The judge answers one question, listing the matches between a plan
 and the reference data.
 
-The judge is the model with the `judge` role (`--model-role judge=…`). Without such a model, the model under evaluation
-judges its own plans. The author judge sees two sides without knowing which one comes from the paper. The order of sides
-and entries is shuffled with a seed that depends only on the instance, so that a run can be repeated."""
+The judge is the model with the `judge` role (`--model-role judge=…`). If no model has this role, the model under
+evaluation judges its own plans. The author judge sees two sides without knowing which one comes from the paper. The
+order of sides and entries is shuffled with a seed that depends only on the instance, so that a run can be repeated."""
 
 import random
 from collections import Counter
@@ -30,7 +30,7 @@ Matches = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Sides:
-    """Both sides' entries as JSON lines. `plan_is_a` says whether the plan is side A."""
+    """The entries on each side, as JSON lines. `plan_is_a` says whether the plan is side A."""
 
     a: str
     b: str
@@ -112,8 +112,8 @@ def author_matches(
     answer: str, sides: Sides, golds: Sequence[str], plan: Sequence[str]
 ) -> tuple[Matches, Counter[str]]:
     """Returns the plan entries that jointly match each gold ablation (empty if there are none), and the errors in the
-    answer. Errors are unknown names, golds without a line, and golds with several matches. Only the first of several
-    matches counts."""
+    answer. Unknown names, gold ablations without a line, and gold ablations with several matches count as errors. Only
+    the first of several matches counts."""
     rows, problems = predictions(answer)
     gold_key, plan_key = ("name_in_B", "name_in_A") if sides.plan_is_a else ("name_in_A", "name_in_B")
     matches: Matches = {}
@@ -124,7 +124,7 @@ def author_matches(
             continue
         unknown = set(entries) - set(plan)
         problems["unknown ablation"] += len(set(named) - set(golds)) + len(unknown)
-        known = () if unknown else tuple(dict.fromkeys(entries))  # a joint match with an unknown name does not count
+        known = () if unknown else tuple(dict.fromkeys(entries))  # a match that includes an unknown name does not count
         for gold in dict.fromkeys(name for name in named if name in golds):
             if matches.get(gold) and known:
                 problems["gold ablation matched twice"] += 1
@@ -135,8 +135,8 @@ def author_matches(
 
 
 def reviewer_labels(answer: str, plan: Sequence[str]) -> tuple[dict[str, bool], Counter[str]]:
-    """Returns whether a review asks for each plan entry, and the errors in the answer. An entry that the answer does
-    not mention counts as not asked for."""
+    """Returns whether a review suggests each plan entry, and the errors in the answer. If the answer does not mention
+    an entry, the entry counts as not suggested."""
     rows, problems = predictions(answer)
     labels: dict[str, bool] = {}
     for row in rows:

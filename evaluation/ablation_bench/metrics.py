@@ -2,9 +2,9 @@
 
 `author_scores` uses the definitions from the paper (arXiv 2507.08038): an entry that matches several gold ablations
 counts once, and nDCG is computed over the plan. `program_scores` follows the benchmark's own program, which produced
-its leaderboard. There, precision counts the gold ablations found rather than entries, and nDCG is computed over the
-gold ablations in their order. Apart from nDCG, the two functions agree if each entry matches at most one gold ablation.
-In the reviewer task, the program and the paper agree."""
+its leaderboard. The program's precision counts gold ablations instead of plan entries, and its nDCG is computed over
+the gold ablations, in their own order. Apart from nDCG, the two functions agree if each entry matches at most one gold
+ablation. For the reviewer task, the paper and the program define the same scores."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 MOST_K = 10
 
 Scores = dict[str, float]
-"""Scores from 0 to 1: `precision`, `recall`, `f1`, and, in the author task, where the order of entries is known,
-`ndcg`."""
+"""Scores from 0 to 1: `precision`, `recall` and `f1`. The author task also has `ndcg`, because it knows the order of
+entries."""
 
 
 def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:

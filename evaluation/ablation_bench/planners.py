@@ -95,8 +95,8 @@ async def _ask_once(state: TaskState, system: str, question: str, _: str) -> Cou
 
 
 async def _ask_agent(state: TaskState, system: str, question: str, graph: str) -> Counter[str]:
-    """Asks an agent, and stops it after `MOST_MESSAGES` messages if it has not submitted. The last message is then used
-    as its answer."""
+    """Asks an agent. If it has not submitted an answer after `MOST_MESSAGES` messages, stops it and uses its last
+    message as the answer."""
     agent = react(
         prompt=AgentPrompt(instructions=f"{system}\n\n{_TOOLS}" if graph else system),
         tools=[graph_tools(graph)] if graph else [],
@@ -127,8 +127,8 @@ async def _ask_product(state: TaskState, material: Material, view: str, k: int) 
 
 
 def _stored(plans: Path, paper: str, k: int) -> Plan:
-    """Reads a stored plan. For an id PLANNER/PAPER, as in JudgeEval, looks in the planner's folder first, and then for
-    a file named after the paper alone. Returns no plan for an id that leads outside the folder."""
+    """Reads a stored plan. If the id has the form PLANNER/PAPER, as in JudgeEval, looks in the planner's folder first,
+    and then for a file with only the paper's name. Returns no plan for an id that leads outside the folder."""
     for name in (paper, Path(paper).name):
         file = plans / f"{name}.jsonl"
         if file.is_file() and file.resolve().is_relative_to(plans.resolve()):

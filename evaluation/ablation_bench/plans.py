@@ -1,4 +1,5 @@
-"""Reads ablation plans, and answers from planners and judges. They are JSON lines in `<predictions>…</predictions>`.
+"""Reads ablation plans, and answers from planners and judges. Answers contain JSON lines in
+`<predictions>…</predictions>`.
 
 Unusable entries are skipped and counted by kind, and never raise an error."""
 

@@ -1,4 +1,4 @@
-"""Reports the results in the tasks' logs: scores (also by action), dollars, and all errors counted."""
+"""Reports the results in the tasks' logs: scores (also by action), dollars, and the number of errors of each kind."""
 
 import statistics
 from collections import Counter

@@ -1,11 +1,10 @@
-"""Creates the small benchmark. Its papers are cut off before the experiments, and its graph is built from the remaining
-text.
+"""Creates the small benchmark, in which each paper is cut off before its experiments.
 
 The gold ablations are facts from the papers, in our own words (`evaluation/data/ablations/golds.jsonl`). The papers
 themselves are not in the repository; they are read from a folder of `<id>/paper.md` files. A paper's graph is built
-from the cut text alone, without a repository or findings; `leaks` checks that the graph contains nothing from the rest
-of the paper. We wrote reviews of two papers (`reviews.jsonl`), because the repository does not contain any venue's
-reviews."""
+only from the text before the cut, without a repository or findings; `leaks` checks that the graph contains nothing from
+the rest of the paper. The reviews of two papers (`reviews.jsonl`) are our own, because the repository does not contain
+published reviews."""
 
 import json
 import re
@@ -32,10 +31,10 @@ _WORD = re.compile(r"\w++")
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of searching a paper's graph for text that was cut off. `shared` counts sequences of `SHINGLE` words
-    that occur in both the graph and the removed text, but not in the remaining text. `texts` and `words` give the
-    amount of text compared. `withheld` counts the nodes that the graph should not contain (repositories, code,
-    findings)."""
+    """The result of checking whether a paper's graph contains text that was removed from the paper. `shared` counts
+    sequences of `SHINGLE` words that occur in both the graph and the removed text, but not in the remaining text.
+    `texts` and `words` give the amount of text compared. `withheld` counts the nodes that the graph should not contain
+    (repositories, code, findings)."""
 
     paper: str
     texts: int
@@ -124,8 +123,8 @@ def _write_lines(path: Path, values: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _without_findings(settings: Settings, paper: str) -> PaperBundle:
-    """Republishes the paper without its findings, which the build takes from claims about the experiments in the
-    introduction."""
+    """Publishes the paper again without its findings, because the build extracts them from what the introduction says
+    about the experiments."""
     with open_store(settings) as store:
         found = stored_paper(store, paper)
         assert found is not None
@@ -151,8 +150,8 @@ def leaks(bundle: PaperBundle, cut: str, rest: str) -> Audit:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yields every string in a value, at any depth, so that new kinds of nodes are also compared. Ids are split,
-    because they combine names that are never adjacent in a text."""
+    """Yields every string in a value, at any depth, so that new kinds of nodes are also compared. Ids are split at `#`,
+    because the names in an id are not adjacent in any text."""
     if isinstance(value, str):
         yield from value.split("#")
     elif isinstance(value, Mapping | list | tuple):

@@ -15,8 +15,8 @@ from evaluation.inputs.graph import check_graph
 from evaluation.inputs.inspect_tasks import checked, given_path
 
 _MOST_BYTES = 65_536
-"""The maximum size of a tool result. The server's answers have up to 8,000 tokens, and Inspect cuts the middle out of
-results that exceed its limit."""
+"""The maximum size of a tool result. The server's answers have up to 8,000 tokens, and Inspect removes the middle of
+longer results."""
 
 
 @task
@@ -26,7 +26,7 @@ def author(
 ) -> Task:
     """Plan a paper's ablations from its text up to the method. `planner`: lm, agent, product or graph (the last two
     require `graph`; planner `graph` uses no model), or stored (plans in the folder `plans`). `graph`: the folder of a
-    graph that contains the papers, truncated like the instances."""
+    graph of the papers, which must be truncated like the instances."""
     return _task("author", instances, planner, graph, k, plans, window)
 
 

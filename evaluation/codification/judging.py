@@ -46,8 +46,6 @@ class Quality(AnswerType):
 
 
 class Judgement(Value):
-    """One judge's verdict on a run."""
-
     run: str
     judge: str
     quality: str
@@ -57,7 +55,7 @@ class Judgement(Value):
 
 
 def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
-    """Returns one judge's judgement, made independently of other judges. Raises the same errors as `LanguageModel`."""
+    """Asks one judge about a run, independently of other judges. Raises the same errors as `LanguageModel`."""
     workspace = Workspace.open(run.folder)
     edited = run.edited()
     inputs = {

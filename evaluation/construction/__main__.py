@@ -11,8 +11,8 @@ and models:
                        each name without a match in --gold; logs are written to --log-dir
     --judgements LOG   reads logs of earlier judges instead of asking again
 
-All options except --log-dir may be repeated. `source` in the table names who judged. Published figures are for other
-papers, models and judges."""
+All options except --log-dir may be repeated. In the table, `source` says who made the judgements. Published figures are
+for other papers, models and judges."""
 
 from collections.abc import Sequence
 from pathlib import Path

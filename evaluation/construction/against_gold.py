@@ -17,14 +17,15 @@ from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import PaperBundle
 
 PUBLISHED_F1 = ".95 / .89 / 1.00"
-"""Figures from the study that introduced executable knowledge graphs (arXiv 2510.17795), here and in the other modules,
-are for orientation only. That study's papers, models and judges differ from ours, so a difference is not a result."""
+"""The published figures in this package come from the study that introduced executable knowledge graphs (arXiv
+2510.17795). The study used different papers, models and judges, so its figures are not directly comparable with
+ours."""
 
 
 @dataclass(frozen=True)
 class Matched:
-    """A paper in a graph. `all` matches the paper's hierarchy with all techniques found, and `shown` matches it with
-    the techniques shown."""
+    """A paper in a graph. The human-made hierarchy is matched with all techniques (`all`), and with only the techniques
+    that are not hidden (`shown`)."""
 
     gold: GoldHierarchy
     bundle: PaperBundle
@@ -49,8 +50,8 @@ def matched(
     alike: float = ALIKE,
 ) -> tuple[list[Matched], list[str]]:
     """Returns the papers that have a hierarchy, and one line for each unused hierarchy. A hierarchy is unused if its
-    paper already has one, or if its paper is not in the graph. `same` contains judgements on pairs whose names do not
-    settle the question."""
+    paper already has one, or if its paper is not in the graph. `same` contains judgements of pairs whose names alone do
+    not show whether they match."""
     by_name = {name.casefold(): bundle for bundle in bundles for name in (bundle.paper.id, bundle.paper.title)}
     yes = {item for item, verdict in same.majority().items() if verdict == "same"} if same else set()
     found: list[Matched] = []

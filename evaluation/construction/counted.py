@@ -24,8 +24,9 @@ def granularity(bundles: Sequence[PaperBundle]) -> list[Figure]:
 
 
 def level_scores(bundles: Sequence[PaperBundle]) -> dict[str, dict[str, float]]:
-    """Returns one number (0 or 1) per code node, keyed by score name. The scores say whether the node reached a level
-    before repair (in its first evidence), and whether it is at this level now."""
+    """Returns one number (0 or 1) per code node, keyed by score name. For each level, one score says whether the node
+    reached it before repair (according to its first evidence), and another score says whether the node reaches it
+    now."""
     scores: dict[str, dict[str, float]] = {}
     for level in (Level.PARSED, Level.IMPORTED, Level.EXECUTED, Level.TESTED, Level.FAITHFUL):
         before = scores.setdefault(f"{level} or above, before debugging", {})

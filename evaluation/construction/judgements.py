@@ -1,4 +1,4 @@
-"""Reads people's or models' judgements on a graph. Computes majority verdicts and inter-judge agreement.
+"""Reads judgements of a graph by people and models. Computes majority verdicts and inter-judge agreement.
 
 A person's file contains JSON lines {question, item, judge, verdict}. Models' verdicts come from Inspect logs
 (`tasks.py`). Agreement is Krippendorff's alpha for nominal data (Krippendorff, "Content Analysis", 2004, chapter 11): 1
@@ -91,7 +91,7 @@ def figures_of(verdicts: Verdicts, names: Mapping[str, str], published: Mapping[
 
 
 def agreement(verdicts: Verdicts) -> list[Figure]:
-    """Returns the judges' agreement as a figure. Returns an empty list if there is only one judge."""
+    """Returns the agreement between judges, or an empty list if there is only one judge."""
     if len(verdicts.judges) < 2:
         return []
     twice = [list(given.values()) for given in verdicts.by_item.values() if len(given) > 1]

@@ -2,7 +2,7 @@
 
 Pairs are one to one and chosen greedily, surest pairs first. Equal names are paired first, followed by names or aliases
 that are variants of each other (abbreviations, plurals, spelling: `xkg.store.concepts.names`). Next are names whose
-embeddings have a cosine of at least `ALIKE`, most similar first. Pairs that judges call the same are last. In
+embeddings have a cosine of at least `ALIKE`, most similar first. Pairs that judges consider the same come last. In
 `evaluation/gold/techniques`, an `ALIKE` of 0.8 matches 1% of 1,714 pairs of different techniques from the same paper,
 and 22% of 330 pairs of a name and its alias."""
 
@@ -30,8 +30,6 @@ Similarity = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Pair:
-    """A technique in the graph, paired with the matching gold technique."""
-
     technique: Technique
     gold: GoldTechnique
     how: How
@@ -73,8 +71,8 @@ def match(
     same: frozenset[tuple[tuple[str, ...], str]] = frozenset(),
     alike: float = ALIKE,
 ) -> Matching:
-    """Matches the techniques in one paper. `same` contains pairs of a gold path and a technique id that judges call the
-    same. The result does not depend on the order of either side."""
+    """Matches the techniques in one paper. `same` contains pairs of a gold path and a technique id that judges consider
+    the same technique. The result does not depend on the order of either side."""
     candidates: list[tuple[int, float, str, tuple[str, ...], int, int, How]] = []
     if techniques and golds:
         cosines = similarity([t.name for t in techniques], [g.name for g in golds])
@@ -145,8 +143,8 @@ def quality(matching: Matching, *, weighted: bool = True) -> Quality:
 
 
 def edges(matching: Matching) -> tuple[int, int]:
-    """Returns two counts over the pairs whose gold technique has a matched parent. The first counts those whose
-    technique is also below that parent in the graph, directly or indirectly. The second counts all of them."""
+    """Considers all pairs whose gold technique has a matched parent. Returns how many of their techniques are also
+    below that parent in the graph, directly or indirectly, and how many pairs were considered."""
     by_gold: Mapping[tuple[str, ...], Technique] = {pair.gold.path: pair.technique for pair in matching.pairs}
     above = {t.id: t.parent for t in (*(p.technique for p in matching.pairs), *matching.unmatched)}
     agree = total = 0

@@ -126,7 +126,6 @@ def read_judgements(path: Path) -> tuple[list[Judgement], list[str]]:
 
 
 def open_questions(papers: Iterable[Matched]) -> list[Sample]:
-    """Returns the samples for `same_techniques`."""
     samples = []
     for matching in (paper.all for paper in papers):
         if not matching.missed or not matching.unmatched:
@@ -139,7 +138,6 @@ def open_questions(papers: Iterable[Matched]) -> list[Sample]:
 
 
 def pair_sample(bundle: PaperBundle, code: Code) -> Sample:
-    """Asks whether this code is exactly its technique."""
     technique = next((t for t in bundle.techniques if t.id == code.technique), None)
     name, definition = ("", "") if technique is None else (technique.name, technique.definition)
     inputs = {
@@ -152,7 +150,6 @@ def pair_sample(bundle: PaperBundle, code: Code) -> Sample:
 
 
 def technique_sample(bundle: PaperBundle, technique: Technique) -> Sample:
-    """Asks whether this is a technique."""
     inputs = {
         "title": bundle.paper.title,
         "abstract": bundle.paper.abstract[:_LONGEST],

@@ -1,2 +1,2 @@
-"""Measures how many of the papers that people selected for a target curation finds. Requests go to local web
+"""Measures how many of the papers that people selected for a target are found by curation. Requests go to local web
 servers."""

@@ -17,7 +17,7 @@ GOLD = Path(__file__).parents[1] / "gold" / "curation"
 _README = re.compile(r"(?i)readme(\.md|\.rst|\.txt)?")
 _MADE_UP = 90_000
 _ONLINE_SINCE = 2010
-"""Works from earlier years are assumed not to be on arXiv."""
+"""Publications from earlier years are assumed not to be on arXiv."""
 
 
 def prepare(folder: Path, papers: Path, graphs: Path, mirrors: Path) -> None:
@@ -81,7 +81,7 @@ class _Works:
             year = work.get("year") or 2018
             number = work.get("number") or f"{max(year, 2007) % 100:02}06.{_MADE_UP - count:05}"
             if number in numbers or (number in taken and "number" not in work):
-                continue  # if two titles have the same id, the first one counts
+                continue  # if two titles have the same id, keep the first
             numbers.add(number)
             match = re.fullmatch(r"(\d\d)(\d\d)\.\d{4,5}", number) if "number" in work else None
             yield {

@@ -1,8 +1,6 @@
-"""Generates a graph of any size. Each paper's words are drawn with a separate seed. Each paper has twenty techniques in
-a tree four levels deep, with 2 KB of code for each technique. It also has a repository, references to other papers,
-findings, and one package that all papers share.
-
-Paper n is therefore the same in graphs of all sizes."""
+"""Generates a graph of any size. Each paper's words are drawn with a separate seed, so paper n is the same in graphs of
+all sizes. Each paper has twenty techniques in a tree four levels deep, with 2 KB of code for each technique. Each paper
+also has a repository, references to other papers, findings, and one package that all papers share."""
 
 import hashlib
 import random
@@ -32,17 +30,16 @@ CODE_BYTES = 2000
 CITED = 5
 _LEVELS = (Level.PARSED, Level.IMPORTED, Level.EXECUTED, Level.TESTED)
 _PARENTS = (None, 0, 0, 1, 1, 2, 3, 3, 4, 5, None, 10, 10, 11, 12, 13, None, 16, 17, 18)
-"""The tree in every paper, by index: three top techniques, at most five levels."""
+"""The index of each technique's parent. The tree has three top techniques and four levels."""
 
 
 def bundles(papers: int, first: int = 0, edition: int = 0) -> Iterator[PaperBundle]:
-    """Yields `papers` papers, starting with number `first`. Each `edition` has the same techniques with different
-    definitions and code."""
+    """Yields `papers` papers, starting with number `first`. All editions of a paper have the same techniques, but each
+    `edition` has different definitions and code."""
     return (bundle(number, edition) for number in range(first, first + papers))
 
 
 def bundle(number: int, edition: int = 0) -> PaperBundle:
-    """Returns the paper with this number."""
     words = random.Random(number)
     edited = random.Random(f"{number}.{edition}")
     identity = f"title:generated-{number}"
@@ -115,9 +112,9 @@ def bundle(number: int, edition: int = 0) -> PaperBundle:
 
 class SeededVectors:
     """A replacement for an embedding model, used to time only the code that calls it. A text's vector is a random unit
-    vector whose seed is the text, so equal texts have equal vectors. Texts are divided into subjects, within which
-    cosines are near 0.4. Without subjects, an index with inverted lists would have to search every list, unlike with
-    real texts."""
+    vector whose seed is the text, so equal texts have equal vectors. Texts are divided into subjects, and the cosine of
+    two texts on the same subject is near 0.4. Without subjects, each search would have to visit all inverted lists of
+    an index, which is not the case with real texts."""
 
     model = "seeded-384"
     dimension = 384
@@ -128,7 +125,6 @@ class SeededVectors:
         self._subjects = _unit(np.random.default_rng(0).standard_normal((self._SUBJECTS, self.dimension)))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Returns unit vectors, one per row."""
         drawn = np.empty((len(texts), self.dimension))
         subjects = np.empty(len(texts), dtype=np.int64)
         for row, text in enumerate(texts):

@@ -50,7 +50,8 @@ OTHER_WORDS = 0.2
 UNCHANGED_NAMES = 0.1
 """A tenth of the techniques keep their name, because real papers also share some technique names."""
 SECOND, THIRD, NOISE = 0.5, 0.3, 0.5
-"""The weights for two other techniques and for noise in a vector; cosines to the technique itself are near 0.8."""
+"""The weights of two other techniques and of noise in a perturbed vector, whose cosine to the original vector is near
+0.8."""
 REFERENCES = 10
 CODE_CHARACTERS = 2000
 VECTORS_FILE = "vectors.npy"
@@ -68,10 +69,10 @@ class Source:
     papers: tuple[PaperBundle, ...]
     visible: tuple[tuple[Entry, ...], ...]
     first: tuple[int, ...]
-    """The row for each paper's first technique."""
+    """For each paper, the row of its first technique."""
     vectors: NDArray[np.float32]
     codes: tuple[NDArray[np.uint8], ...]
-    """Each technique's word codes, one row per technique; no columns if the model has no word codes."""
+    """For each technique, an array with one code per word; the arrays are empty if the model has no word codes."""
     all_codes: NDArray[np.uint8]
     model: str
     words: tuple[str, ...]
@@ -121,7 +122,6 @@ def graph_files(folder: Path | None) -> Iterator[PaperBundle]:
 
 
 def perturbed(of: Source, number: int) -> PaperBundle:
-    """Returns paper `number`."""
     words = random.Random(number)
     place = number % len(of.papers)
     original, visible = of.papers[place], of.visible[place]
@@ -185,7 +185,6 @@ def perturbed_codes(of: Source, number: int) -> list[bytes]:
 
 
 def perturbed_title(of: Source, number: int) -> str:
-    """Returns the title of paper `number`."""
     return f"{_renamed(random.Random(number), of, of.papers[number % len(of.papers)].paper.title)}, {number}"
 
 
@@ -220,7 +219,7 @@ def papers_of(of: Source, techniques: int) -> int:
 def write_catalogue(
     folder: Path, bundle_folder: Path, of: Source, papers: int, known: dict[str, BundleFile]
 ) -> dict[str, int]:
-    """Writes bundles into `bundle_folder` and the catalogue into `folder`. Returns the counts for a manifest."""
+    """Writes bundles into `bundle_folder` and the catalogue into `folder`. Returns the counts for the manifest."""
     added: list[Paper] = []
     with CatalogueWriter(folder / CATALOGUE) as catalogue:
         for number in range(papers):
@@ -238,7 +237,6 @@ def write_catalogue(
 
 
 def index_text(folder: Path, of: Source, papers: int) -> None:
-    """Writes the text index."""
     (folder / TEXT).mkdir()
     text = TextWriter(folder / TEXT)
     row = 0

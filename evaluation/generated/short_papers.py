@@ -1,7 +1,6 @@
-"""Generates short papers like those in a batch. Each has five pages of LaTeX with six techniques. Its repository has a
-few files that import only each other and Python's standard library.
-
-Each paper's words are drawn with a separate seed. Paper n is therefore the same in every list."""
+"""Generates short papers like those in a batch. Each paper has five pages of LaTeX, six techniques, and a repository
+with a few files that import only each other and Python's standard library. Each paper's words are drawn with a separate
+seed, so paper n is the same in every list."""
 
 import random
 from pathlib import Path

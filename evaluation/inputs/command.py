@@ -21,8 +21,8 @@ Earlier = Annotated[Path | None, typer.Option("--against", help="compare with th
 
 def run_command(main: Callable[..., int | None]) -> NoReturn:
     """Calls `main` with the values from the command line, and exits with the status that it returns. Exits with status
-    1 and a one-line message if `main` raises `XkgError`, or if a file or server cannot be reached. The same applies if
-    an input is not JSON or there is too little to measure."""
+    1 and a one-line message if `main` raises `XkgError`, a file or server cannot be reached, an input is not JSON, or
+    there is too little to measure."""
 
     @functools.wraps(main)
     def called(**values: Any) -> None:

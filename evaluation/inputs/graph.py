@@ -43,7 +43,6 @@ def check_graph(graph: Path) -> None:
 
 
 def shared() -> Path:
-    """Returns the folder of shared papers and graphs."""
     return Path(os.environ.get("XKG_SHARED") or Path(__file__).parents[3] / "shared")
 
 

@@ -104,5 +104,5 @@ def read_log(path: Path, *, header_only: bool = False) -> EvalLog:
     """Reads an Inspect log. Raises `InputError` for any other file."""
     try:
         return read_eval_log(str(path), header_only=header_only)
-    except Exception as error:  # the library lets exceptions from its dependencies through
+    except Exception as error:  # the library does not catch exceptions from its dependencies
         raise InputError(f"{path}: is not an Inspect log ({str(error)[:120]}); pass a .eval or .json log") from error

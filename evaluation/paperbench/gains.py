@@ -1,8 +1,8 @@
 """Computes the gain from the graph: `python -m evaluation.paperbench.gains --without LOG --with LOG [--labels FILE]`.
 
 Logs are from the tasks in `tasks.py`, or are result files from other benchmarks with one score per paper (`score`).
-Repeat the options for several runs, whose scores are averaged by paper. Three or more runs also yield best@3. LABELS is
-a JSON object keyed by paper:
+Repeat the options for several runs, whose scores are averaged by paper. With three or more runs, best@3 is also
+computed. LABELS is a JSON object keyed by paper:
 
     {"fre": {"domain": "reinforcement learning", "failure_mode": "over-reliance on retrieved code"}}
 
@@ -67,8 +67,8 @@ def conditions(path: Path) -> dict[str, str]:
 
 
 def unequal(without: Sequence[dict[str, str]], with_graph: Sequence[dict[str, str]]) -> list[str]:
-    """Returns one line for each difference between the two sides apart from the graph, and one for each log on the
-    wrong side."""
+    """Returns one line for each difference between the two groups of logs other than the graph, and one line for each
+    log in the wrong group."""
     found = []
     for name in ("agent", "model", "grader"):
         here, there = ({log[name] for log in logs if log} for logs in (without, with_graph))

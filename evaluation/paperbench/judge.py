@@ -24,8 +24,8 @@ _LONGEST = 400_000
 
 @metric
 def unusable() -> Metric:
-    """Counts the leaves, over all samples, for which the judge returned no usable verdict. Such leaves are treated as
-    not met."""
+    """Counts the leaves, over all samples, for which the judge returned no usable verdict. Leaves without a usable
+    verdict are treated as not met."""
 
     def count(scores: list[SampleScore]) -> float:
         return float(sum(len((score.score.metadata or {}).get("unusable", ())) for score in scores))

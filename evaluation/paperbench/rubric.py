@@ -50,8 +50,9 @@ class RubricNode(BaseModel):
 
 
 class RubricScore(Value):
-    """A tree's scores. `score` is the whole tree's score (0 to 1), and `by_category` contains the scores for each
-    category's leaves alone. `unjudged` lists the leaves without a verdict, which count as not met."""
+    """A tree's scores. `score` is the whole tree's score (0 to 1). `by_category` contains one score per category,
+    computed from only the leaves in that category. `unjudged` lists the leaves without a verdict, which count as not
+    met."""
 
     score: float
     by_category: dict[str, float]
@@ -89,7 +90,7 @@ def only(tree: RubricNode, category: Category = CODE_DEVELOPMENT) -> RubricNode 
 
 
 def score(tree: RubricNode, judged: Mapping[str, float]) -> RubricScore:
-    """Computes a tree's score from its leaves' scores (0 to 1), given by id."""
+    """Computes the score of a tree from the scores of its leaves (0 to 1), keyed by id."""
     leaves = [leaf.id for leaf in tree.leaves]
     parts = {category: part for category in CATEGORIES if (part := only(tree, category)) is not None}
     return RubricScore(

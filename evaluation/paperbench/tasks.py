@@ -62,8 +62,8 @@ def react_agent(
 def iterative_agent(
     tasks: str, kg: str = "", code_development: bool = True, messages: int = 200, paper_tokens: int = 100_000
 ) -> Task:
-    """PaperBench's iterative agent, which cannot stop early. The agent is asked for the next step until it runs out of
-    messages."""
+    """PaperBench's iterative agent, which cannot stop early. The agent is asked for another step until it reaches the
+    limit of `messages`."""
     return _task(tasks, _agent(kg, "iterative"), code_development, messages, paper_tokens)
 
 

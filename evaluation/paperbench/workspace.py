@@ -23,7 +23,7 @@ def submitted() -> dict[str, str]:
 
 
 def put(path: str, text: str) -> str:
-    """Writes a file and returns its path as stored. Raises `ValueError` if the path is outside the submission, there
+    """Writes a file and returns its normalized path. Raises `ValueError` if the path is outside the submission, there
     are too many files, or a file is too long."""
     parts = PurePosixPath(path.strip().replace("\\", "/"))
     if not parts.parts or parts.is_absolute() or ".." in parts.parts or not str(parts).isprintable() or len(path) > 300:

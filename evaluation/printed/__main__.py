@@ -3,10 +3,10 @@ fuzz-papers`.
 
 A grammar generates papers (environments, conditions, inputs, encodings) in which every sentence contains a unique word.
 `pdflatex` and `pdftotext` (Debian: `texlive-latex-extra texlive-plain-generic texlive-science lmodern poppler-utils`)
-show which words are printed. The passages and headings of the parsed paper show which words are parsed. A word is
-`extra` if it is parsed but not printed, and `missing` if it is printed but not parsed. Float contents other than
-captions, tables and algorithms may be missing. A paper agrees if it has no extra or missing words. --keep specifies a
-folder for papers that do not agree. Papers that TeX rejects are skipped."""
+show which words are printed. Words in the passages and headings of the parsed paper count as parsed. A word is `extra`
+if it is parsed but not printed, and `missing` if it is printed but not parsed. Float contents other than captions,
+tables and algorithms may be missing. Papers without extra or missing words count as `agree`. --keep specifies a folder
+for all other papers. Papers that TeX rejects are skipped."""
 
 import re
 import subprocess
@@ -43,7 +43,6 @@ def printed(folder: Path) -> set[str] | None:
 
 
 def read(folder: Path) -> set[str]:
-    """Returns the words in the parsed paper."""
     document = parse_paper(folder)
     texts = [document.title, document.abstract, *(p.text for p in read_passages(document).listed)]
     texts += [section.title for section in document.walk()]

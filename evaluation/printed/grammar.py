@@ -36,7 +36,7 @@ The %s is here. ;; We see %s and go on. ;; All of %s, % and not %s¶as it stands
 Here\footnote{A note on %s.} is %s. ;; It is $x = \text{%s}$ in all. ;; \textbf{%s} and {\itshape %s} are two.
 %% %s¶The %s stays. ;; The % \iffalse¶%s is \textcolor{red}{%s}.
 """)
-# Each setting lists its alternatives, separated by `||`.
+# Alternatives are separated by `||`.
 _PREAMBLE = _patterns(r"""
 \newif\iflong || \newif\iflong\longtrue || \newif\iflong\longfalse
 \newif\ifshort || \newif\ifshort \shorttrue ;; \newif\iflate
@@ -67,13 +67,13 @@ _CONDITIONS = _patterns(r"""
 \replaced{%a}{%b} ;; \iflong\ifshort %a\else %b\fi\fi ;; \iffalse \iftrue %a\else\fi %b\fi
 \iffalse¶\else %a\fi
 """)
-# These settings are used only outside groups, which would revert them at their end; the parser does not track scopes.
+# These settings are used only outside groups. TeX reverts them at the end of a group, but the parser ignores scopes.
 _SETTINGS = _patterns(r"""
 \latetrue\iflate %a\fi ;; \latefalse\iflate %a\else %b\fi ;; \toggletrue{camera}\iftoggle{camera}{%a}{%b}
 \renewcommand{\version}{short}\ifthenelse{\equal{\version}{short}}{%a}{%b} ;; \let\secret\undefined %a
 \renewcommand{\shown}[1]{}\shown{%a}%b ;; \renewcommand{\onlylong}[1]{\iflate #1\fi}\onlylong{%a}
 """)
-# The arguments of these commands must not contain paragraphs.
+# The arguments of these commands must not contain paragraph breaks.
 _SHORT = ("\\deleted", "\\added", "\\replaced", "\\ifdefstring", "\\ifdefempty", "\\ifstrequal")
 _ENVIRONMENTS = _patterns(r"""
 center ;; quote ;; theorem ;; theorem}[Title] ;; remark ;; proof ;; minipage}{0.8\linewidth} ;; multicols}{2}
@@ -160,7 +160,7 @@ class Writer:
 def conditions(w: Writer, depth: int) -> str:
     """Returns text inside a condition whose value is set by the document."""
     settings = () if w.enclosed or "lists" in w.within else _SETTINGS
-    # An argument is tokenized before its `\makeatletter` takes effect.
+    # TeX tokenizes the whole argument before a `\makeatletter` inside it takes effect.
     unfit = ("\\begin", "\\makeatletter") if w.enclosed else ()
     pattern = w.one(*settings, *(each for each in _CONDITIONS if not any(name in each for name in unfit)))
     name, depth = re.sub("%[ab]", "…", pattern), -1 if any(each in pattern for each in _SHORT) else depth
@@ -169,7 +169,7 @@ def conditions(w: Writer, depth: int) -> str:
 
 
 def environments(w: Writer, depth: int) -> str:
-    nested = "multicols" in w.within  # the inner environment would lose footnotes
+    nested = "multicols" in w.within  # a nested multicols environment loses footnotes
     begin = w.one(*(each for each in _ENVIRONMENTS if not (nested and "multicols" in each)))
     name = begin.partition("}")[0]
     return f"\\begin{{{begin}{'' if '}' in begin else '}'}\n{w.named(name, depth)}\n\\end{{{name}}}"
@@ -225,7 +225,6 @@ BLOCKS: Sequence[Callable[[Writer, int], str]] = (
 
 
 def paper(seed: int) -> Paper:
-    """Returns the paper generated from a seed."""
     random = Random(seed)
     encoding = random.choice(["utf-8", "utf-8", *_ENCODINGS])
     option, accents = _ENCODINGS[encoding]

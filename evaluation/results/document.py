@@ -58,8 +58,8 @@ class Results(Value):
 
 
 def commit() -> str:
-    """Returns the commit of the clone that runs the measurement, with a mark if files differ from it. Returns ''
-    outside a clone."""
+    """Returns the commit of the clone that runs the measurement, followed by `-dirty` if files have been modified.
+    Returns '' outside a clone."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     try:
         done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=20)
@@ -106,8 +106,8 @@ def write(results: Results, path: Path) -> None:
 
 
 def read(path: Path, measure: str | None = None) -> Results:
-    """Reads earlier results. Raises `InputError` if a file cannot be read, has no results, or has the results of a
-    different measurement."""
+    """Reads earlier results. Raises `InputError` if the file cannot be read, or does not contain results of this
+    measurement."""
     try:
         results = Results.model_validate_json(read_regular(path, LARGEST))
     except OSError as error:

@@ -1,8 +1,8 @@
 """Computes intervals for means, and compares two runs item by item.
 
-Items from the same paper depend on one another, so papers are the units. The part of an item's id before '#' is the
-paper's id. Intervals are percentiles of the bootstrap over whole papers (Efron and Tibshirani, "An Introduction to the
-Bootstrap", 1993, chapter 13). In a comparison,
+Items from the same paper are not independent, so the statistical units are papers. The part of an item's id before '#'
+is the paper's id. Intervals are percentiles of the bootstrap over whole papers (Efron and Tibshirani, "An Introduction
+to the Bootstrap", 1993, chapter 13). In a comparison,
 
 - `p_permutation`: the sign of each paper's summed difference is flipped at random (Fisher's randomisation test: exact
   up to 2^13 sign patterns, sampled above),
@@ -43,8 +43,8 @@ def interval(scores: Mapping[str, float], group_of: Callable[[str], str] = paper
 
 
 def share_interval(scores: Mapping[str, float]) -> Bounds:
-    """Returns the 95% interval for scores from 0 to 1. If all scores are 0 or all are 1, resampling shows no spread.
-    The exact interval by Clopper and Pearson (1934) is then returned, with the number of papers as trials."""
+    """Returns the 95% interval for scores from 0 to 1. If all scores are 0 or all are 1, resampling would show no
+    spread. In this case, returns the exact interval by Clopper and Pearson (1934), with each paper as one trial."""
     low, high = interval(scores)
     if low is None or low != high or low not in (0.0, 1.0):
         return low, high
@@ -125,5 +125,5 @@ def _permutation(sums: NDArray[np.float64]) -> float:
 
 def _t_test(means: NDArray[np.float64]) -> float:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # the results are still valid for nearly equal differences
+        warnings.simplefilter("ignore", RuntimeWarning)  # results for nearly equal differences are still valid
         return float(stats.ttest_1samp(means, 0.0).pvalue)

@@ -57,8 +57,8 @@ def figures_table(figures: Sequence[Figure], *, beside: bool = True) -> str:
 
 
 def comparison_table(before: Mapping[str, Mapping[str, float]], now: Mapping[str, Mapping[str, float]]) -> str:
-    """Returns one line for each score in both runs, in the order of the later run. If no score is in both runs, returns
-    a line that says so."""
+    """Returns one line for each score in both runs, in the order of the later run. If the runs have no scores in
+    common, returns a line that says so."""
     rows = [paired(name, before[name], now[name]) for name in now if name in before]
     if not rows:
         return "the runs have no score in common: nothing to compare"

@@ -1,2 +1,2 @@
-"""Measures speed, memory and size, and compares each with a floor, a peer or a budget from the same run: `python -m
-evaluation.speed[.NAME]`."""
+"""Measures speed, memory and size. Each figure is shown next to the lowest possible cost, a comparable program or a
+budget: `python -m evaluation.speed[.NAME]`."""

@@ -1,4 +1,5 @@
-"""Prints speed and memory in one table, and compares each figure with its floor or budget from the same run.
+"""Prints speed and memory in one table, and compares each figure with the lowest possible cost in the same run, or with
+a budget.
 
     python -m evaluation.speed [--rounds N] [--calls N]
 
@@ -38,8 +39,8 @@ Seconds = dict[str, float]
 
 
 class Figure(NamedTuple):
-    """A row of the table: `value` in `unit`, its floor or budget, and the whole process's CPU seconds and peak memory
-    (None if unknown). On a busy machine, CPU seconds are more reliable than the clock."""
+    """A row of the table: `value` in `unit`, the lowest possible value or budget, and the whole process's CPU seconds
+    and peak memory (None if unknown). On a busy machine, CPU time is more reliable than elapsed time."""
 
     name: str
     value: float
@@ -95,7 +96,7 @@ def rerun(kg: Path) -> Seconds:
 
 
 def imports(_: Path) -> Seconds:
-    """Runs only the imports that a rerun needs, as the floor for any building command."""
+    """Runs only the imports that a rerun needs. No build command can take less time."""
     import xkg.build.pipeline
     import xkg.commands.build
     import xkg.sandbox.packages.environments
@@ -135,7 +136,7 @@ PARTS: dict[str, Callable[[Path], Seconds]] = {
 
 
 def _counted_embedding() -> list[float]:
-    """Returns a list to which each later call to the model adds its seconds."""
+    """Returns a list. From then on, each call to the model appends its duration in seconds."""
     from xkg.embeddings.onnx import OnnxEmbedder
 
     seconds: list[float] = []
@@ -156,8 +157,8 @@ def _counted_embedding() -> list[float]:
 
 
 def run(part: str, kg: Path) -> Seconds:
-    """Runs a part in a new process. Returns its measurements and the process's total seconds (`process`), `memory_mb`
-    and `cpu`."""
+    """Runs a part in a new process. Returns the part's measurements, and the seconds (`process`), `memory_mb` and `cpu`
+    of the whole process."""
     started = time.perf_counter()
     ran = subprocess.run(
         [sys.executable, "-m", "evaluation.speed", "--part", part, "--kg", str(kg)], stdout=subprocess.PIPE, check=True

@@ -1,13 +1,13 @@
-"""Measures batches of small papers. Compares one process with two, and times a second run over an unchanged list and
-publishing into a large graph.
+"""Measures batches of small papers. Compares one process with two. Also times a second run on an unchanged list, and
+publishing a paper into a large graph.
 
     python -m evaluation.speed.batches [--papers 200] [--graph 1000] [--small 20]
 
 Papers are short, as in real batches (`evaluation.generated.short_papers`), and their code is imported in the sandbox.
-The papers are built without a model or packages, with one thread per job in all arms. Each arm begins with an empty
-graph. One job uses part of both cores, because its sandbox and publishing run in parallel. One job is therefore
-measured both on two cores and bound to one core. Use only the ratios from a single run on an idle machine. The load
-average is also printed."""
+The papers are built without a model or packages, with one thread per job, starting from an empty graph. A single job
+also uses part of a second core, because the sandbox and publishing run in parallel. A single job is therefore measured
+on two cores and on one core. Use only the ratios from a single run on an idle machine. The load average is also
+printed."""
 
 import contextlib
 import ctypes
@@ -48,8 +48,8 @@ finally:
 
 
 class Ran(NamedTuple):
-    """The wall and CPU seconds for a command and all its processes. Also the CPU seconds of the main process, which
-    publishes, and the peak memory in MB of the largest process so far."""
+    """The elapsed and CPU seconds of a command and all its processes. `own` is the CPU seconds of the main process,
+    which publishes papers. `peak_mb` is the peak memory of the largest process so far."""
 
     seconds: float
     processor: float

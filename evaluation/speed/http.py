@@ -58,8 +58,8 @@ class Server(NamedTuple):
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_mb(self) -> float:
-        """Returns the proportional set size of all the server's processes, in MB. Pages shared by workers count
-        once."""
+        """Returns the proportional set size of all the server's processes, in MB. Memory shared by several workers is
+        counted once."""
         kilobytes = 0
         for pid in self.pids:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
@@ -87,7 +87,7 @@ def ours(kg: Path, workers: int) -> Iterator[Server]:
         [*command, "--workers", str(workers), "--log-level", "warning"], env={**os.environ, **NO_LIMITS}
     )
     try:
-        for _ in range(4 * workers):  # a connection belongs to one worker, and every worker must be reached
+        for _ in range(4 * workers):  # each connection reaches only one worker, and all workers must be warm
             asyncio.run(_each_once(port, _searches()))
         yield Server(port, (process.pid, *_children(process.pid)))
     finally:

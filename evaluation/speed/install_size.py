@@ -1,8 +1,8 @@
 """Measures an installation's size on disk: `python -m evaluation.speed.install_size [EXTRA…]`.
 
 A wheel is built from this tree, and each combination of extras is installed into an empty environment, with the
-versions in `constraints.txt` and pip's bytecode. The embedding model's weights are added as xkg stores them. Requires
-access to the package index, or the packages in uv's cache."""
+versions in `constraints.txt`. As with pip, modules are compiled to bytecode. The embedding model's weights are added as
+xkg stores them. Requires access to the package index, or the packages in uv's cache."""
 
 import os
 import subprocess

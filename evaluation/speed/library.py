@@ -1,11 +1,12 @@
-"""Measures pushing and pulling one paper in a library of many. Also compares pulling many papers with rsync and import.
+"""Measures how long it takes to push and pull one paper in a library of many. Also compares pulling many papers with
+rsync and `xkg import`.
 
     python -m evaluation.speed.library [--papers 10000] [--whole 1000] [--rounds 3]
 
-The index contains `--papers` papers, of which `--whole` papers have a bundle, code and vectors (`evaluation.generated`)
-and are pulled together. One paper is pulled over HTTP on this machine, and many papers are pulled from the folder.
-rsync copies the library, and `import` indexes the same bundles from files, with all vectors in its cache. Times for
-many papers are the median over rounds, in which the methods alternate."""
+The index contains `--papers` papers, of which `--whole` papers have a bundle, code and vectors
+(`evaluation.generated`). One paper is pulled over HTTP on this machine. All papers with a bundle are pulled from the
+folder together. rsync copies the whole library, and `import` indexes the same bundles from files, with all vectors in
+its cache. Times for many papers are medians over several rounds. Each round measures all methods."""
 
 import hashlib
 import http.server
@@ -160,7 +161,8 @@ def seconds(work: Callable[[], object]) -> Took:
 
 @contextmanager
 def served(library: Path) -> Iterator[tuple[str, list[tuple[str, int]]]]:
-    """Yields the address of a web server for a folder. Also yields each requested path with its size in bytes."""
+    """Serves a folder over HTTP. Yields the address, and a list to which each requested path is added with its size in
+    bytes."""
     asked: list[tuple[str, int]] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):

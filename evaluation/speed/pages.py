@@ -3,11 +3,11 @@
     python -m evaluation.speed.pages --kg DIR [--rounds 5]
 
 DIR is any graph. `python -m evaluation.generated.perturbed_graph --folder DIR --techniques 100000` creates one. Pages
-that a graph lacks, such as a second page of papers, are left out and listed. A separate server is started, Chromium
-opens each page with an empty cache, and every figure comes from the browser's own clock. First contentful paint is
-timed from the start of navigation. An interaction is timed from the keypress or click to the paint of its result. The
-output also shows the server's CPU milliseconds for the answer. The same figures for a page and a key that request
-nothing show the cost of the browser and machine alone."""
+that do not exist for a graph, such as a second page of papers, are skipped and listed. A separate server is started,
+Chromium opens each page with an empty cache, and every figure comes from the browser's own clock. First contentful
+paint is timed from the start of navigation. An interaction is timed from the keypress or click to the paint of its
+result. The output also shows the CPU time that the server needed to answer. For comparison, a page and a key that send
+no request to the server are also timed."""
 
 import os
 import re
@@ -93,7 +93,6 @@ def _nothing() -> Embedder:
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """Yields the address of a separate server."""
     command = [sys.executable, "-c", _OURS, "--kg", str(folder), "explore", "--no-browser"]
     environment = {**os.environ, "XKG_SERVE__HTTP__PER_MINUTE": "0", "XKG_LLM__MODEL": "none"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:

@@ -1,16 +1,16 @@
-"""Measures the cost of a search over MCP compared with its floor: a bare SDK server's echo of the same text, plus one
-embedding of that text.
+"""Compares the cost of a search over MCP with the lowest possible cost: a bare SDK server that echoes the same text,
+plus one embedding of that text.
 
     python -m evaluation.speed.search_cost --kg DIR [--calls N] [--seconds S] [--clients N]
 
-The floor embeds with the published 32-bit weights. A search embeds its query with 8-bit weights.
+The embedding uses the published 32-bit weights, whereas a search uses 8-bit weights.
 
 Over stdio, each text is echoed, embedded and searched in turn, so that machine load affects all three calls. Texts are
 embedded in this process, with as many threads as the server uses. Each figure is a median. The ratio is the time for a
 search divided by the time for an echo plus an embedding. Short questions have about twelve words. Long questions are a
-technique's name and definition. Apart from the repeated questions, no question is asked twice. Over HTTP, the floor is
-a bare server that embeds the text that it echoes. The servers are loaded in turn, in rounds. CPU time is also shown,
-since it is more reliable on a busy machine."""
+technique's name and definition. Apart from the repeated questions, no question is asked twice. Over HTTP, the lowest
+possible cost is that of a bare server that embeds each text before it echoes the text. The servers are tested one after
+another, in several rounds. CPU time is also shown, since it is more reliable on a busy machine."""
 
 import asyncio
 import os
@@ -54,8 +54,8 @@ class Cost(NamedTuple):
 
 def questions(snapshot: EmbeddedSnapshot) -> tuple[list[str], list[str]]:
     """Returns short and long questions. All questions differ, and there are enough of them for a load test. Short
-    questions are the first words of definitions, each with a word from another definition. Long questions are
-    definitions with their own names, followed by definitions with the names of other techniques."""
+    questions are the first words of definitions, each with a word from another definition. Long questions consist of a
+    technique's name and a definition: first the technique's own definition, then those of other techniques."""
     ids = [technique for paper in snapshot.paper_ids() for technique in snapshot.technique_ids(paper)]
     views = [view for view in snapshot.techniques(ids[:MOST]) if view.technique.definition]
     random.Random(0).shuffle(views)
@@ -164,7 +164,7 @@ def main(
         for of in (lambda cost: cost.seconds, lambda cost: cost.cpu):
             each = {name: median(map(of, several)) for name, several in costs.items()}
             cells += [f"{1e3 * value:.1f}" for value in each.values()]
-            # Repeated answers come from a cache, so the floor is not comparable.
+            # Answers to repeated questions come from a cache, so they are not comparable.
             ratio = "" if kind == "repeated" else f"{each['search'] / (each['echo'] + each['embedding']):.2f}"
             cells.append(ratio)
         table.add_row(kind, *cells)

@@ -60,9 +60,9 @@ def draw_questions(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, calls: in
 
 
 def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequence[str]) -> list[Timed]:
-    """Times searches and their parts in this process. The three parts take turns with new questions, because a part
-    that runs a hundred times on its own has the CPU caches to itself. Searches and parts alternate in blocks of at most
-    `BLOCK` questions. Returns an empty list if there are too few questions for blocks of two."""
+    """Times searches and their parts in this process. The three parts alternate, always with new questions, because a
+    part that ran a hundred times in a row would have the CPU caches to itself. Searches and parts alternate in blocks
+    of at most `BLOCK` questions. Returns an empty list if there are too few questions for blocks of two."""
     block = min(BLOCK, len(questions) // 3)
     if block < 2:
         return []
@@ -149,7 +149,6 @@ def main(
 
 
 def _judge(console: Console, rows: Sequence[Timed]) -> None:
-    """Prints the times, and compares a search with its parts."""
     table = Table("in one process", "p50 ms", "p99 ms", "cpu ms")
     for row in rows:
         cuts = quantiles(row.seconds, n=100, method="inclusive")

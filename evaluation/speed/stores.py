@@ -75,7 +75,6 @@ def main(*, papers: int = 5000, rounds: int = 20) -> None:
 
 
 def measured(engine: Engine, settings: Settings, papers: int, rounds: int) -> Column:
-    """Measures one column of the table."""
     found = Column()
     with opened(settings) as store:
         started = time.perf_counter()

@@ -2,16 +2,16 @@
 
     python -m evaluation.study --kg DIR --paper ID --runs 3 --out FOLDER -- COMMAND…
 
-The variants follow the published study. They are the full graph, the graph without paper, code or technique nodes, the
-graph with raw, rewritten or verified code, and no graph. For each variant and paper, both views are written to FOLDER,
-then the command runs `--runs` times. In the command's arguments, {planning} and {implementation} are replaced with
-these files, {folder} with their folder, and {paper}, {variant} and {run} with their values. The environment has the
-same values in XKG_STUDY_PLANNING and so on. The score is the last printed line that is a number or a JSON object with
-`score`. Finished runs are stored in FOLDER and reused as long as the command and the context are unchanged.
+The variants are the same as in the published study: the full graph; the graph without paper, code or technique nodes;
+the graph with raw, rewritten or verified code; and no graph. For each variant and paper, both views are written to
+FOLDER, then the command runs `--runs` times. In the command's arguments, {planning} and {implementation} are replaced
+with these files, {folder} with their folder, and {paper}, {variant} and {run} with their values. Environment variables
+such as XKG_STUDY_PLANNING contain the same values. The score is the last printed line that is a number or a JSON object
+with `score`. Finished runs are stored in FOLDER and reused as long as the command and the context are unchanged.
 
 A failed run is counted but has no score. Differences from the full graph are computed between runs of the same paper
-with the same number. Intervals and tests are over papers (`evaluation/results/statistics.py`). In a study of one paper,
-intervals and tests are over its runs and do not generalise to other papers."""
+with the same number. Papers are the units of intervals and tests (`evaluation/results/statistics.py`). In a study of
+one paper, the units are its runs, so the results do not generalise to other papers."""
 
 import sys
 from collections.abc import Sequence
@@ -37,8 +37,8 @@ from xkg.serve.context.parts import CodeForm, Kind
 
 @dataclass(frozen=True)
 class Variant:
-    """Selects the contents of a prompt: the kinds of nodes, and the form of their code. Without kinds, the context is
-    empty."""
+    """Selects the contents of a prompt: the kinds of nodes, and the form of their code. If no kinds are selected, the
+    context is empty."""
 
     name: str
     include: tuple[Kind, ...] = KINDS
@@ -63,7 +63,7 @@ VARIANTS: tuple[Variant, ...] = (
     Variant("verified code", code="verified"),
     Variant("without a graph", ()),
 )
-"""`rewritten code` is `full`, rerun under its own name so that the forms of code can be compared."""
+"""`rewritten code` has the same contents as `full`, but separate runs, so that the forms of code can be compared."""
 
 
 def write_context(graph: KnowledgeGraph, paper: str, variant: Variant, budget_tokens: int, folder: Path) -> int:

@@ -54,8 +54,8 @@ def run(
     command: Sequence[str], variant: str, paper: str, number: int, context: Path, store: Path, seconds: float
 ) -> Run:
     """Returns the stored run of this command on this context, or a new run. `{planning}`, `{implementation}`,
-    `{folder}`, `{paper}`, `{variant}` and `{run}` are replaced in each argument of the command. The environment has the
-    same values in XKG_STUDY_PLANNING and so on. A failed run is not stored, so it is tried again next time."""
+    `{folder}`, `{paper}`, `{variant}` and `{run}` are replaced in each argument of the command. Environment variables
+    such as XKG_STUDY_PLANNING contain the same values. A failed run is not stored, so it is tried again next time."""
     values = {
         "planning": str((context / PLANNING).resolve()),
         "implementation": str((context / IMPLEMENTATION).resolve()),

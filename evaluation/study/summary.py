@@ -14,9 +14,9 @@ BEST_OF = 3
 
 
 class Summary(Value):
-    """Summarises one variant. `mean` averages each paper's mean score over papers. `sd` is the standard deviation of
-    the runs' mean scores over papers, for runs that every paper has. `best` is the mean over papers of the best score
-    in `BEST_OF` runs. Values are None if there are too few runs."""
+    """Summarises one variant. `mean` is the average, over papers, of each paper's mean score. For run numbers that
+    every paper has, `sd` is the standard deviation of the mean score of each run over papers. `best` is the average,
+    over papers, of the best score in `BEST_OF` runs. Values are None if there are too few runs."""
 
     variant: str
     runs: int
@@ -37,7 +37,6 @@ def best_at(scores: Sequence[float], k: int = BEST_OF) -> float | None:
 
 
 def summarize(variant: str, runs: Sequence[Run]) -> Summary:
-    """Summarises a variant's runs."""
     by_paper: dict[str, dict[int, float]] = {}
     for run in runs:
         if run.score is not None:

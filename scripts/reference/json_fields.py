@@ -63,7 +63,7 @@ PRINTED: Mapping[str, str] = {
     "trust list": "a list of `name`, `fingerprint`, `key`, `added`, `revoked`",
     "token list": "a list of `name`, `scopes`, `created`, `expires`, `revoked`, `state`",
 }
-"""Maps each command to the models that it prints with `--json`. A test checks that no command is missing."""
+"""Maps each command to what it prints with `--json`. A test checks that no command is missing."""
 
 _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     answers.PapersAnswer,

@@ -1,8 +1,8 @@
 """Creates the MCP bundle and the registry's file for the wheel in dist: `python -m scripts.release.bundle` (`make
 bundle`).
 
-The folder dist/bundle becomes the bundle, which contains the wheel. At the first start, the client's uv installs the
-wheel with its dependencies (github.com/modelcontextprotocol/mcpb, MANIFEST.md, server type `uv`). The file
+The bundle is packed from the folder dist/bundle and contains the wheel. At the first start, the client's uv installs
+the wheel with its dependencies (github.com/modelcontextprotocol/mcpb, MANIFEST.md, server type `uv`). The file
 dist/server.json is for github.com/modelcontextprotocol/registry (schema of 2025-12-11), and requires `XKG_REPOSITORY`.
 """
 
@@ -25,7 +25,7 @@ from xkg.serve.served import Served
 from xkg.serve.service import Service
 
 DESCRIPTION = "Machine-learning papers as graphs: techniques, where a paper defines them, code that ran"
-"""The registry takes a hundred characters."""
+"""The registry allows at most 100 characters."""
 _MCPB = Path(".agents/mcpb")
 _PYPROJECT = """\
 [project]

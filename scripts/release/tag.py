@@ -1,7 +1,8 @@
 """Tags a release: `python -m scripts.release.tag VERSION` (`make release VERSION=0.2.0`).
 
 The section of CHANGELOG.md becomes the tag's message and the release notes in dist/notes.md. If the section's heading
-says "not released", a separate commit dates it. Nothing is pushed; the last line of output says how to push."""
+says "not released", a separate commit replaces this with the date. Nothing is pushed; the last line of output says how
+to push."""
 
 import re
 import subprocess

@@ -2,5 +2,5 @@
 to trust.
 
 `keys.py` and `agent.py` sign statements, `envelope.py` writes and reads them, `trust.py` decides which keys are
-trusted, and `bundles.py` adds statements to a paper's code and removes them. Imports only the model, errors and
-files."""
+trusted, and `bundles.py` adds statements to a paper's code and removes them. This package may import only `model`,
+`errors` and `files`."""

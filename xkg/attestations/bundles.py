@@ -10,8 +10,8 @@ from xkg.errors import InputError
 from xkg.model import Code, Level, PaperBundle
 
 MOST = 32
-"""Maximum number of attestations kept per code node. Attestations by trusted keys are kept first, then the newest
-ones."""
+"""Maximum number of attestations kept per code node. Attestations by trusted keys take precedence, followed by the
+newest attestations."""
 
 
 def detach(bundle: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:
@@ -40,8 +40,9 @@ def attach(bundle: PaperBundle, envelopes: Iterable[str]) -> PaperBundle:
 
 
 def received(bundle: PaperBundle, envelopes: Iterable[str] = (), stored: PaperBundle | None = None) -> PaperBundle:
-    """Converts somebody else's bundle to its stored form. The bundle's levels become claims, and its valid attestations
-    are combined with the attestations from `stored`. Levels that `stored` proves for the same code remain proven."""
+    """Converts another user's bundle to the form in which it is stored. The bundle's levels become claims, and its
+    valid attestations are combined with the attestations from `stored`. Levels that `stored` proves for the same code
+    remain proven."""
     known = {} if stored is None else {code.id: code for code in stored.code}
     earlier = [each for code in known.values() for each in code.attestations]
     code = tuple(_claimed(each, known.get(each.id)) for each in bundle.code)

@@ -53,8 +53,9 @@ class Trust(Value):
 
     def attested(self, level: Level, vouchers: Vouchers) -> tuple[Level, str]:
         """Returns the code's level, which may be higher than the stored `level`, and a text that says who attests it.
-        If the level comes from an attestation, the text reads like `attested by LAB and 2 others`. If the level was
-        proven here, the text reads like `also attested by LAB`. If nobody attests the level, the text is empty."""
+        For a level that comes from an attestation, the text is similar to `attested by LAB and 2 others`. For a level
+        that was proven on this machine, the text is similar to `also attested by LAB`. If nobody attests the level, the
+        text is empty."""
         of = dict(vouchers)
         counted = {name: of[fingerprint] for fingerprint, name in self.names.items() if fingerprint in of}
         highest = max(counted.values(), key=lambda own: own.rank, default=Level.NONE)

@@ -1,10 +1,10 @@
-"""Defines the `Embedder` protocol and encoded texts. A text has one vector as a whole and one for each word (late
-interaction).
+"""Defines the `Embedder` protocol and encoded texts. A text has one vector for the whole text, and one for each word
+(late interaction).
 
 Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late Interaction over BERT",
 SIGIR 2020. The word vectors come from the token vectors that a sentence embedding model pools; no model is trained for
 late interaction. Only the sign of each number is stored: 48 bytes per word for 384 dimensions. A repeated word is
-stored once, as the mean of its occurrences. Neither simplification reduces recall on our queries."""
+stored once, as the mean of its occurrences. On our queries, storing only signs and means does not reduce recall."""
 
 from __future__ import annotations
 

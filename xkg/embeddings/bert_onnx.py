@@ -23,7 +23,8 @@ from xkg.errors import EmbeddingError
 
 WORDS = "embeddings.word_embeddings.weight"
 BLOCK = 32
-"""Numbers per quantisation scale. With 128, the kernels for few and for many tokens differ in the last bits."""
+"""The number of weights that share a quantisation scale. With 128, the results for short and long texts would differ in
+the last bits, because the runtime uses different kernels."""
 _SMALL = 1024
 """Tensors of fewer bytes are in the model itself, because the runtime reads some of them to infer shapes."""
 _ALIGNMENT = 64
@@ -76,7 +77,7 @@ class _Graph:
 
         words = self.words()
         shape = self.op("Shape", words)
-        # Take one row for each position in the text.
+        # Select the position embeddings for the length of the text.
         end = self.op("Slice", shape, self.constant("one", [1]), self.constant("two", [2]))
         place = self.op("Slice", self.positions(), self.constant("zero", [0]), end)
         x = self.norm(self.op("Add", words, place), "embeddings.LayerNorm")
@@ -93,7 +94,7 @@ class _Graph:
             (outer,) = self.linear(self.op("Gelu", inner), f"{layer}.output.dense")
             x = self.norm(self.op("Add", outer, x), f"{layer}.output.LayerNorm")
         self.nodes.append(onnx_format.node("Reshape", [x, shape], ["last_hidden_state"], {}))
-        # Opset 23 is the first with Attention and requires IR version 11.
+        # Opset 23 is the first version with the Attention operator, and requires IR version 11.
         model = onnx_format.model(
             self.nodes,
             self.initializers.values(),

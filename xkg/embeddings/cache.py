@@ -44,8 +44,8 @@ class CachedEmbedder:
     texts.
 
     Problems with the file never cause a failure. A damaged file is renamed to `<name>.corrupt-<time>` and replaced. A
-    read-only file is used but not updated. If the file cannot be opened, vectors are cached in memory. Each such
-    problem is logged as one warning.
+    read-only file is used but not updated. If the file cannot be opened, vectors are cached in memory. Each of these
+    problems is logged as one warning.
 
     Safe to use from several threads and processes: a hit never waits for another thread's miss, and a miss waits for at
     most one chunk. Raises `EmbeddingError` if `make` does, or if `make` returns a model other than `model`."""
@@ -58,8 +58,8 @@ class CachedEmbedder:
         self._make = make
         self._path = path
         self._embedder: Embedder | None = None
-        self._lock = threading.RLock()  # guards the connection, for one statement at a time
-        self._embedding = threading.RLock()  # guards the model, for one chunk at a time
+        self._lock = threading.RLock()  # held while a statement uses the connection
+        self._embedding = threading.RLock()  # held while the model embeds a chunk
         self._warned: set[str] = set()
         self._connection = self._open()
 

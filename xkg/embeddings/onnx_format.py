@@ -1,7 +1,7 @@
 """Writes ONNX graphs as protocol buffers, with large tensors in a separate file.
 
 Field numbers follow <https://github.com/onnx/onnx/blob/main/onnx/onnx.proto>, and the encoding follows
-<https://protobuf.dev/programming-guides/encoding/>. The `onnx` library does the same, but takes 23 MB."""
+<https://protobuf.dev/programming-guides/encoding/>. The `onnx` library does the same, but needs 23 MB of disk space."""
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,8 @@ def node(
     attributes: Mapping[str, int | float],
     domain: str = "",
 ) -> bytes:
-    """Returns a `NodeProto`. An omitted input has an empty name. `domain` is empty for standard operators."""
+    """Returns a `NodeProto`. To omit an optional input, pass an empty name. `domain` is empty for standard
+    operators."""
     return b"".join(
         (
             *(_text(1, name) for name in inputs),

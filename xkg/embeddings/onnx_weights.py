@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 EIGHT_BITS = "model-8bit.onnx"
 """File name of a prepared model's graph."""
 VALUES = "model-8bit.bin"
-"""File name of its weights. The runtime maps this file, so the table of words is not copied into memory."""
+"""File name of a prepared model's weights. The runtime maps this file, so the table of words is not copied into
+memory."""
 
 
 def in_hub_cache(model: str) -> Path | None:
@@ -109,7 +110,7 @@ def graph_of_safetensors(weights: Path, config: dict[str, Any], tokenizer: WordP
 
     graph = bert_graph(config, read, weights.name, VALUES)
     if (tokens := tensors[prefix + WORDS]["shape"][0]) <= max(tokenizer.get_vocab().values()):
-        raise EmbeddingError(f"{weights} has {tokens} tokens, fewer than its tokenizer; fetch the model again")
+        raise EmbeddingError(f"{weights} has {tokens} tokens, fewer than its tokenizer expects; fetch the model again")
     return graph
 
 

@@ -64,8 +64,8 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Returns the dimension of the vectors. The first call determines it by requesting the vector for a single
-        word."""
+        """Returns the dimension of the vectors. The first call requests the vector of a single word to find the
+        dimension."""
         if not self._dimension:
             self._vectors(["dimension"])
         return self._dimension

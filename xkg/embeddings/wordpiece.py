@@ -46,7 +46,7 @@ class WordPiece:
             "BertNormalizer",
             "BertPreTokenizer",
         ):
-            raise ValueError("it does not split text like BERT")
+            raise ValueError("it does not split text the way BERT does")
         self._vocabulary: dict[str, int] = model["vocab"]
         self._prefix: str = model["continuing_subword_prefix"]
         self._longest: int = model["max_input_chars_per_word"]
@@ -71,11 +71,9 @@ class WordPiece:
         self._words: dict[str, tuple[tuple[int, int], ...]] = {}
 
     def get_vocab(self) -> Mapping[str, int]:
-        """Maps each token to its number."""
         return {**self._vocabulary, **self._added}
 
     def encode(self, text: str) -> Pieces:
-        """Splits a text into tokens."""
         pieces = Pieces([self._first], [None], [(0, 0)])
         for number, (word, places) in enumerate(self._split(text)):
             if len(pieces.ids) > self._room:

@@ -53,9 +53,9 @@ class Home(Protocol):
 
 @dataclass(frozen=True)
 class Site:
-    """Where a worker runs. `notify` sends an event to the machine that started the work. On any other machine, `folder`
-    is a cache that the machine's workers share, and `home` calls the machine that started the work. On the machine that
-    started the work, `folder` and `home` are None."""
+    """Where a worker runs. `notify` sends an event to the machine that started the work. On the machine that started
+    the work, `folder` and `home` are None. On other machines, `folder` is a cache shared by all workers on the machine,
+    and `home` makes calls to the machine that started the work."""
 
     notify: Callable[[object], None] = lambda _: None
     folder: Path | None = None

@@ -1,5 +1,5 @@
-"""Enforces cluster-wide limits on concurrent work. A limit is either a number of slots, or turns with a pause in
-between."""
+"""Enforces cluster-wide limits on concurrent work. A limit either sets the number of slots, or requires a pause between
+turns."""
 
 import asyncio
 import time
@@ -17,8 +17,8 @@ _OVER = "this attempt was abandoned: another machine is running its item"
 
 
 class Limits:
-    """Grants slots in request order. An attempt that is over releases its slots and gets no more. Use each instance
-    from a single event loop."""
+    """Grants slots in request order. When an attempt ends, its slots are released, and it cannot get new slots. Use
+    each instance from a single event loop."""
 
     def __init__(self, places: Mapping[str, int]) -> None:
         self._free = dict(places)
@@ -48,7 +48,6 @@ class Limits:
             raise OverError(_OVER)
 
     async def give(self, attempt: str, name: str, pause: float = 0.0) -> None:
-        """Releases a slot."""
         if pause:
             self._next[name] = time.monotonic() + pause
         self._give(attempt, name)

@@ -1,8 +1,8 @@
 """Runs items on a Ray cluster. Each item is a task that takes one sandbox slot on a node. Services and cluster-wide
 limits are actors on the node that started the work, next to the graph.
 
-If a node is lost, its task is restarted on another node. The lost attempt's slots are released, and services and limits
-refuse calls from its process if it is still running."""
+If a node is lost, its task is restarted on another node. The slots of the lost attempt are released. If its process is
+still running, services and limits refuse calls from it."""
 
 import contextlib
 import logging
@@ -104,7 +104,7 @@ class RayEngine:
         if not slots:
             raise ConfigError(
                 f"no node in the Ray cluster offers a sandbox; start nodes that may run code from papers with `ray "
-                f"start --resources='{{\"{SLOT}\": 2}}' …`, where the number is how many items run there at a time"
+                f"start --resources='{{\"{SLOT}\": 2}}' …`, where 2 is the number of items that the node runs at a time"
             )
         return slots
 
@@ -178,7 +178,7 @@ class RayWorker(Generic[Item, Result]):
                 continue
             if isinstance(value, Failure):
                 if value.held and time.monotonic() < until and not self._stopped.wait(_POLL_SECONDS):
-                    continue  # the lost builder still holds the item
+                    continue  # the lease of the lost builder has not expired yet
                 raise value.raised()
             return value
 

@@ -126,7 +126,7 @@ class Process:
         self._opened: Opened[Any, Any] = Opened(job.work, site)
 
     def open(self) -> Failure | None:
-        """Opens the work if necessary. Returns the failure, if any."""
+        """Opens the work if it is not open yet. Returns a `Failure` if the work cannot be opened."""
         return self._thread.submit(self._opened.open).result()
 
     def run(self, item: object, attempt: str) -> Iterator[Batch]:
@@ -155,7 +155,7 @@ def node_folder(job: Job) -> Path:
 
 
 def unfit(job: Job) -> str | None:
-    """Returns a one-line reason why this node cannot run a job, or None if it can."""
+    """Returns one line that says why this node cannot run a job, or None if it can."""
     where = ray.util.get_node_ip_address()
     if os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
         return (
@@ -180,7 +180,6 @@ def _process_of(job: Job) -> Process:
 
 
 def run_item(job: Job, item: object, attempt: str) -> Iterator[Batch]:
-    """Runs an item, as a Ray task."""
     problem = unfit(job)
     if problem is not None:
         yield [("result", Failure(problem, of_all=True))]
@@ -193,7 +192,7 @@ def run_item(job: Job, item: object, attempt: str) -> Iterator[Batch]:
 
 
 def check_node(job: Job) -> str | None:
-    """Returns the reason why a node cannot run a job, or None if it can. Runs as a Ray task before the first item."""
+    """Returns why a node cannot run a job, or None if it can. Runs as a Ray task before the first item."""
     problem = unfit(job)
     if problem is not None:
         return problem

@@ -15,8 +15,8 @@ from xkg.model import PaperBundle
 
 
 def fetch(kg: Path, place: str, name: str) -> PaperBundle:
-    """Returns the library's version of the paper with the given id or title. The paper's levels are claims made by the
-    library. May raise `UnknownIdError`, `AmbiguousIdError`, `UnreachableError` or `UnsafeInputError`."""
+    """Returns the library's version of the paper with the given id or title. The levels of the paper's code are claims
+    by the library. May raise `UnknownIdError`, `AmbiguousIdError`, `UnreachableError` or `UnsafeInputError`."""
     place = whole_address(place)
     with Seen(kg, place) as seen, closing(open_place(place, kg / FOLDER)) as library:
         at = open_head(library, seen)

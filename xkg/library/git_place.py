@@ -136,8 +136,8 @@ class GitPlace(Place):
 
 
 def _environment() -> dict[str, str]:
-    """Returns the user's environment without xkg's own keys. Other keys and helpers are kept, because git needs them to
-    connect to a server."""
+    """Returns the user's environment without xkg's own keys. Other variables are kept, because git may need the keys
+    and helpers that they specify to connect to a server."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("XKG_", "OPENAI_", "NEO4J_"))}
     return {**own, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 

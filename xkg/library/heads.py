@@ -67,7 +67,7 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
         )
     if before is not None and before.version:
         is_other = head.version == before.version and hashlib.sha256(data).hexdigest() != before.digest
-        # While writers merge, one of them may briefly restore an older head.
+        # While several writers merge their changes, one of them may briefly restore an older head.
         if place.atomic and (head.version < before.version or is_other):
             raise UnsafeInputError(
                 f"{place.name} was rolled back or replaced: its version is {head.version}, but version "
@@ -102,7 +102,7 @@ def merged(row: Row | None, change: Change) -> Row:
     """Returns a paper's row after merging a writer's addition into it."""
     [new] = change.row.versions
     versions = {version.content: version for version in row.versions} if row is not None else {}
-    # Other writers' additions to a replaced version may be about code that has not changed.
+    # Keep what other writers added to the replaced versions, because it may be about code that has not changed.
     replaced = [versions.pop(each) for each in change.seen if each in versions and each != new.content]
     carried = {package.name: package for each in replaced for package in each.packages[1:]}
     packages = (*new.packages, *carried.values())
@@ -156,7 +156,8 @@ def add(
         )
         data, signer = trust.seal(head.model_dump_json().encode(), place.name, opened.signer)
         step("head")
-        # If the response to the first attempt was lost, the second is rejected, and the next round finds the changes.
+        # If the first attempt succeeded but its response was lost, the retry is rejected. The next round then finds the
+        # changes.
         if not patiently(place, partial(place.replace, data, opened.token), clock):
             clock.sleep(random.uniform(0, 0.05))
         elif place.atomic:

@@ -36,8 +36,8 @@ V = TypeVar("V", bound=BaseModel)
 
 
 class Package(Value):
-    """A file that contains parts of a paper (`xkg.library.packages`). `holds` lists the names (`Part.mark`) of all
-    parts except the bundle."""
+    """A file that contains parts of a paper (`xkg.library.packages`). `holds` lists the names (`Part.mark`) of the
+    parts in the file, except the bundle."""
 
     name: Sha256
     size: int = Field(ge=0, le=1 << 30)
@@ -45,8 +45,8 @@ class Package(Value):
 
 
 class Version(Value):
-    """One version of a paper. `content` is the hash of the version's bundle, which is in the first package. Any other
-    packages were added later. `levels` counts the version's code nodes by claimed level, and `pushed` is the time of
+    """One version of a paper. `content` is the hash of the version's bundle, which is in the first package. Later
+    packages contain additions. `levels` counts the version's code nodes by claimed level, and `pushed` is the time of
     the push."""
 
     content: Sha256
@@ -67,8 +67,8 @@ class Version(Value):
 
 
 class Row(Value):
-    """A paper and all its versions that have not been replaced. Versions with the highest claimed levels come first.
-    Technique `names` appear only in the log."""
+    """A paper and its versions. Replaced versions are not included. Versions with the highest claimed levels come
+    first. Technique `names` appear only in the log."""
 
     paper: Text
     title: Text
@@ -204,8 +204,8 @@ class Files:
     def since(
         self, head: Head, entry: int, each: Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]] = map
     ) -> Iterator[Row]:
-        """Yields the log entries, starting at number `entry`. Chunks are read with `each`, which may be a pool's
-        `map`."""
+        """Yields the log entries, starting at number `entry`. `each` applies a function to every chunk, and may be the
+        `map` method of a thread pool."""
         whole = -(-head.entries // CHUNK)
         _require_length(len(head.nodes) * CHUNKS + len(head.chunks), whole)
 
@@ -220,8 +220,8 @@ class Files:
             yield from found
 
     def _grown(self, node: Node, changes: Mapping[tuple[str, str], Row | None], at: int) -> Node:
-        """Returns the node at digit `at` with the given rows replaced. `changes` is keyed by (key, paper). A value of
-        None removes the row."""
+        """Returns the node at digit `at` with the given rows replaced. `changes` maps each (key, paper) to its new row,
+        or to None to remove the row."""
         if at and not node.children:
             items: dict[tuple[str, str], Row | None] = {(item.key, item.row.paper): item.row for item in node.items}
             changes = items | dict(changes)

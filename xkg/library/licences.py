@@ -14,8 +14,7 @@ def licence_of(repository: Repository, path: str) -> str | None:
 
 
 def unlicensed(bundle: PaperBundle) -> str | None:
-    """Returns the reason why the paper's code may not be shared, or None if the licence of every source file is
-    known."""
+    """Returns why the paper's code may not be shared, or None if the licence of every source file is known."""
     if not bundle.code:
         return None
     if not bundle.repositories:
@@ -45,7 +44,7 @@ def without_code(bundle: PaperBundle) -> PaperBundle:
 
 
 def blacklisted(bundle: PaperBundle, blacklist: Blacklist) -> str | None:
-    """Returns the reason why the blacklist excludes a paper, or None if it is not excluded."""
+    """Returns why the blacklist excludes a paper, or None if the paper is allowed."""
     paper = bundle.paper
     reason = blacklist.paper(paper.arxiv_number, paper.doi, paper.title)
     return reason or next(filter(None, (blacklist.repository(each.url) for each in bundle.repositories)), None)

@@ -54,7 +54,7 @@ class Contents(NamedTuple):
 def parts_of(
     bundle: PaperBundle, envelopes: Iterable[str], ablations: Iterable[Ablation], embedder: CachedEmbedder
 ) -> list[Part]:
-    """Returns all parts of a paper to push to a library. Embeds any texts that have not been embedded yet."""
+    """Returns all parts of a paper that are pushed to a library. Embeds any texts that have not been embedded yet."""
     parts = [Part(_BUNDLE, bundles.serialise(bundle))]
     parts += [Part(_ENVELOPE, envelope.encode("utf-8", "surrogatepass")) for envelope in envelopes]
     parts += [Part(_ABLATION, json.dumps(each.model_dump()).encode("ascii")) for each in ablations]
@@ -69,7 +69,6 @@ def parts_of(
 
 
 def pack(parts: Sequence[Part]) -> bytes:
-    """Packs the parts into a package."""
     head = json.dumps([_FORMAT, [[part.kind, len(part.data)] for part in parts]]).encode("ascii")
     return zipped(b"".join([head, b"\n", *(part.data for part in parts)]))
 
@@ -93,8 +92,8 @@ def unpack(data: bytes) -> list[Part]:
 def contents(
     parts: Iterable[Part], paper: str, version: Version, place: str, base: PaperBundle | None = None
 ) -> Contents:
-    """Assembles a paper from the parts in its packages, and checks it against the index. `base` is the bundle that
-    later parts belong to. Raises `UnsafeInputError`."""
+    """Assembles a paper from the parts in its packages, and checks it against the index. If `base` is given, the parts
+    belong to this bundle; otherwise, they include the bundle. Raises `UnsafeInputError`."""
     by_kind: dict[str, list[Part]] = {}
     for part in parts:
         by_kind.setdefault("vectors" if part.kind.startswith(_VECTORS) else part.kind, []).append(part)

@@ -31,9 +31,8 @@ T = TypeVar("T")
 class Place:
     """Reads and writes files, which are identified by their paths in the library. Raises `OSError` if a retry may
     succeed, `FileNotFoundError` if a file is missing, and `InputError` if a retry will not help. `name` is a readable
-    name for the place. A place that is not `atomic` cannot detect whether another writer has replaced the head. In such
-    a place, each writer first announces its entries in a separate file, and then merges the other writers'
-    announcements."""
+    name for the place. If a place is not `atomic`, it cannot detect whether another writer has replaced the head. Each
+    writer therefore announces its entries in a separate file, and then merges the announcements of other writers."""
 
     name: str
     atomic = True
@@ -57,7 +56,8 @@ class Place:
         raise InputError(f"{self.name} is read-only; push to the folder or bucket behind it")
 
     def replace(self, head: bytes, token: Any) -> bool:
-        """Replaces the head that was read with this token. Returns False if the head has changed since then."""
+        """Replaces the head. `token` was returned when the old head was read. Returns False if the head has changed
+        since then."""
         raise NotImplementedError
 
     def announced(self) -> list[tuple[str, bytes]]:
@@ -271,9 +271,9 @@ class WebPlace(Place):
 def patiently(
     place: Place, attempt: Callable[[], T], clock: Clock = CLOCK, progress: Callable[[], int] = lambda: 0
 ) -> T:
-    """Returns the result of `attempt`. Retries after errors that may be temporary. Attempts that made `progress` (in
-    bytes) do not count towards the maximum number of tries. Raises `UnreachableError`, `FileNotFoundError`, and other
-    errors from `attempt`."""
+    """Calls `attempt` and returns its result. Retries after errors that may be temporary. Attempts that made `progress`
+    (in bytes) do not count towards the maximum number of tries. Raises `UnreachableError`, `FileNotFoundError`, and
+    other errors from `attempt`."""
     tries = before = 0
     while True:
         try:
@@ -302,8 +302,8 @@ def write_all(place: Place, files: Mapping[str, bytes], clock: Clock = CLOCK) ->
 
 
 def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
-    """Reads a small file. Raises `UnsafeInputError` if the file has more than `most` bytes, `UnreachableError` and
-    `FileNotFoundError`."""
+    """Reads a small file. Raises `UnsafeInputError` if the file has more than `most` bytes; may also raise
+    `UnreachableError` or `FileNotFoundError`."""
 
     def attempt() -> bytes:
         data = b"".join(_in_time(place.pieces(path, 0, most + 1), path, most, clock))
@@ -315,8 +315,8 @@ def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
 
 
 def read_file(place: Place, name: str, clock: Clock = CLOCK) -> bytes:
-    """Reads a file named by the hash of its bytes. Raises `UnsafeInputError` if the hash differs, `UnreachableError` if
-    the file is missing, and the same errors as `read`."""
+    """Reads a file whose name is the hash of its bytes. Raises `UnsafeInputError` if the hash differs,
+    `UnreachableError` if the file is missing, and the same errors as `read`."""
     with _present(place, name):
         data = read(place, path_of(name), MOST_NODE, clock)
     if hashlib.sha256(data).hexdigest() != name:

@@ -1,4 +1,4 @@
-"""Selects papers from a library by name, topic or level, or the newest papers."""
+"""Selects papers from a library by name, topic or level, or selects the newest papers."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,5 @@
-"""Stores the library state that a graph last saw. The state consists of the library's head, and of each paper as pulled
-or pushed. Each library has its own SQLite file."""
+"""Stores the state in which a graph last saw each library: the library's head, and the papers as they were pulled or
+pushed. Each library has its own SQLite file."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ class SeenPaper(Value):
 
 
 class Seen:
-    """Reads and writes the library state that a graph last saw."""
+    """Reads and writes the state in which a graph last saw one library."""
 
     def __init__(self, kg: Path, place: str) -> None:
         self.place = place

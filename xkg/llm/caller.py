@@ -1,4 +1,4 @@
-"""Lets a job's caller answer questions. The questions wait on disk until the caller answers them."""
+"""Lets the caller of a job answer the job's questions. Questions are stored on disk until the caller answers them."""
 
 import os
 import threading
@@ -15,7 +15,8 @@ CALLER = "caller"
 JOB_VARIABLE = "XKG_JOB"
 """The environment variable with the current job's number."""
 SILENT_SECONDS = 1800.0
-"""A job stops if its caller neither fetches nor answers a question for this long. Repeating the request resumes it."""
+"""A job stops if its caller neither fetches nor answers a question for this long. The job resumes when the caller
+requests it again."""
 
 _TICK_SECONDS = 0.2
 

@@ -30,8 +30,8 @@ _MAX_BYTES = 16 << 20
 _NO_COMPLETIONS = 3
 _CONNECT = 15.0
 _LOW_LIMIT = 8_192
-"""An answer that is cut off below this number of tokens has hit the endpoint's default limit, which a request can
-raise."""
+"""If an answer is cut off before it reaches this number of tokens, the reason is the endpoint's default limit, which a
+request can raise."""
 _CUT = re.compile(r"length|max_?tokens", re.I)
 _FILTERED = re.compile(r"content.?(filter|policy|management)|safety|recitation|prohibited", re.I)
 _ANSWERS = (

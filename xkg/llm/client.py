@@ -141,9 +141,9 @@ class LanguageModel:
         without_key: str = "",
         clock: Clock = CLOCK,
     ) -> None:
-        """`ledger` defaults to the ledger in `folder`. Every call holds a `turn`. By default, there are
-        `settings.concurrency` turns. `once` returns a lock for calls with the same key, across all processes that share
-        the ledger. `without_key` tells the user how to proceed without a key."""
+        """`ledger` defaults to the ledger in `folder`. `turn` limits concurrent calls; by default, there are at most
+        `settings.concurrency` calls at a time. `once` returns a lock for calls with the same key, across all processes
+        that share the ledger. `without_key` tells the user how to proceed without a key."""
         if settings.model == "none":
             raise ConfigError("llm.model is none; to build with a model, set llm.model, for example to o4-mini")
         self._settings = settings
@@ -276,7 +276,7 @@ class LanguageModel:
         for number, (tier, model) in enumerate(zip(tiers, models, strict=True)):
             if complaint.startswith(_BARRED) and model in models[:number]:
                 continue
-            # A new conversation with the same model repeats the question, and must not get the cached answer.
+            # If the same model is asked again in a new conversation, it must not get the cached answer.
             draw = models[:number].count(model)
             messages = opening
             failed, looked = 0, False

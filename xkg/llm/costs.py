@@ -40,8 +40,8 @@ class Cost(Value):
 
 class Costs(Value):
     """A cost table, with the most expensive rows first, and a total. `open` is the number of calls that are running or
-    were interrupted. These calls may cost about `open_dollars`, and no other count includes them. `unpriced_models`
-    have no known price."""
+    were interrupted. Open calls may cost about `open_dollars`, and are not included in any other count.
+    `unpriced_models` have no known price."""
 
     by: By
     rows: tuple[Cost, ...]

@@ -13,8 +13,8 @@ from xkg.openai_server import Access, is_openai
 
 def access(settings: LlmSettings, without_key: str = "") -> Access:
     """Returns the language model's address and key. Raises `MissingKeyError` if there is no key for OpenAI's own
-    service. The error message includes `without_key`, the remedy. Raises `ConfigError` if the key or address is
-    invalid."""
+    service. The error message includes `without_key`, which tells the user what to do. Raises `ConfigError` if the key
+    or address is invalid."""
     environment_url = _environment_url()
     base_url = settings.base_url or environment_url or OPENAI_URL
     server = openai_server.access("llm", base_url, "XKG_LLM_KEY", [environment_url] if environment_url else ())

@@ -31,10 +31,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """The outcome of a question. `ending` is `ok`, `refused` by the model, `cut` at the length limit, `late` (timed
-    out), or `barred`. The endpoint bars questions because of a filter or their length. `text` is the model's answer or
-    the reason. Token counts are reported by the endpoint or estimated. `dollars` is None if the endpoint does not
-    report a cost. `seconds` includes pauses."""
+    """The outcome of a question. `ending` is `ok`, `refused` (by the model), `cut` (at the length limit), `late` (timed
+    out), or `barred` (rejected by the endpoint because of a filter or the question's length). `text` is the model's
+    answer or the reason. Token counts are reported by the endpoint or estimated. `dollars` is None if the endpoint does
+    not report a cost. `seconds` includes pauses."""
 
     ending: Ending
     text: str

@@ -20,7 +20,7 @@ def uses_server(settings: LlmSettings) -> bool:
 
 
 def reports_dollars(model: str) -> bool:
-    """Returns whether the model's answers report their cost. If they do, a dollar limit works even if the price is
+    """Returns whether the model's answers report their cost, so that a dollar limit works even if the price is
     unknown."""
     known = program_of(model)
     return model == CALLER or (known is not None and known[0].reports_dollars)

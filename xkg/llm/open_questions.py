@@ -53,7 +53,8 @@ class OpenQuestions:
         self._folder, self._clock = folder, clock
 
     def post(self, job: int, request: Request) -> str:
-        """Posts a question and returns its id. An answer that was already used is not reused."""
+        """Posts a question and returns its id. If the question already has an answer that was used, it must be answered
+        again."""
         id = request.key.hex()[:_ID_DIGITS]
         row = (id, job, request.stage, request.prompt, request.about)
         texts = (json.dumps(request.messages), json.dumps(request.schema), self._clock.now())

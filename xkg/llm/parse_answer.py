@@ -28,7 +28,7 @@ _SPARE_COMMA = re.compile(r'("(?:[^"\\]|\\(?s:.)?)*+"?)|,(?=\s*+[}\]])')
 _CONTROL = re.compile(r"(?<!\\)(?:\\\\)*(\\[bf]|\\u00(?:0[0-8bef]|1[0-9a-f]|7f)|[\x7f-\x9f])")
 # Matches the possible ends of the text before an answer: a fence, or a closing thought tag in any model's syntax.
 _ENDED = re.compile(r"^[ \t]*```|</[\w:]{1,30}>|◁/\w{1,30}▷|\[/[A-Z]{1,30}\]|<\|\w{1,30}\|>|assistantfinal", re.M)
-# Strict structured output rejects these schema keywords. Our own validation still enforces them.
+# Strict structured output rejects these schema keywords, which are enforced when an answer is validated.
 _NOT_STRICT = {"default", "title", "minLength", "maxLength", "uniqueItems", "examples"}
 
 

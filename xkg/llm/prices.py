@@ -68,7 +68,6 @@ def tokens(text: str) -> int:
 
 
 def model_of(settings: LlmSettings, role: Role) -> str:
-    """Returns the model for a role."""
     named: str | None = getattr(settings, role)
     return named or settings.model
 

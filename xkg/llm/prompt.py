@@ -18,11 +18,11 @@ Papers and repositories are data, not instructions. Every input is enclosed in m
 text. The data cannot forge these markers, and the system message explains them.
 
 Endpoints charge less for a prefix that a question shares with an earlier question, so the text that all questions share
-comes first. The text after the last input is moved to the end of the system message. An input's markers do not depend
-on any text after it. A prompt file first lists the inputs that many of a paper's questions share. Prompt files that
-share their first input have no system message (an empty line above `===`), and nothing is moved. Their questions are
-therefore identical up to the end of that input. Such prompts also share one answer type, since endpoints put the
-answer's schema before the system message.
+comes first. The text after the last input is moved to the end of the system message. The markers of an input do not
+depend on the text that follows it. A prompt file first lists the inputs that many of a paper's questions share. Prompt
+files that share their first input have no system message (an empty line above `===`), and their text is not moved, so
+their questions are identical up to the end of that input. Prompts with the same first input also share one answer type,
+since endpoints put the answer's schema before the system message.
 """
 
 import hashlib

@@ -104,7 +104,8 @@ class Accepted:
         """Returns the next shape after an error that mentions the parameter `limit`."""
         if self.limit is None:
             return replace(self, limit=limit)
-        # The error contains the rejected value or lower values (the model's maximum, or the room left in its context).
+        # The numbers in the error are the rejected value, or lower values (the model's maximum, or the space left in
+        # its context).
         numbers = [int(number.replace(",", "")) for number in _NUMBER.findall(words)]
         half = self.room // 2 if self.room in numbers and self.room > _LEAST_ROOM else 0
         if room := max((number for number in numbers if number < self.room), default=half):

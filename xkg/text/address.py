@@ -1,7 +1,7 @@
 """Reduces all spellings of a server's or repository's address to one canonical form.
 
-Addresses are compared, and also fetched, only in this form. A spelling that another program parses differently
-therefore cannot bypass a check."""
+Addresses are compared and fetched only in this form, so a spelling that another program parses differently cannot
+bypass a check."""
 
 import re
 import socket
@@ -49,7 +49,7 @@ _ARCHIVED = re.compile(
     r"/(?:refs/(?:heads|tags)/)?(?P<reference>.+?)(?:\.(?:zip|tar(?:\.gz|\.bz2)?|tgz|bundle))?)"
 )
 _RAW = frozenset(("raw.githubusercontent.com", "raw.github.com", "media.githubusercontent.com", "mybinder.org"))
-"""Hosts on which a reference directly follows the repository."""
+"""Hosts whose addresses contain a reference directly after the repository."""
 _PAPERS = re.compile(r"(?:[\w-]+\.)*(?:(?:arxiv|ar5iv|alphaxiv|doi)\.org|(?:scirate|emergentmind)\.com|papers\.cool)")
 """Hosts with papers but no repositories."""
 _GIST_ID = re.compile(r"(?i)[0-9a-f]{20}|[0-9a-f]{32}|\d{1,10}")
@@ -157,8 +157,8 @@ def same_server(one: str, other: str) -> bool:
 
 def repository_address(text: str) -> RepositoryAddress | None:
     """Returns the repository behind an address. The address may be a web page, an API URL or a git remote, with or
-    without a scheme, optionally with `@reference`. If the address is a forge's page for a branch, tag or commit, that
-    is the reference. Returns None for anything else."""
+    without a scheme, optionally with `@reference`. If the address is a page for a branch, tag or commit on a forge, the
+    reference is this branch, tag or commit. Returns None for anything else."""
     url, is_bare = _as_url(text.strip())
     try:
         place = address(url)
@@ -184,8 +184,7 @@ def repository_address(text: str) -> RepositoryAddress | None:
 
 
 def _as_url(text: str) -> tuple[str, bool]:
-    """Returns the text as a URL, and whether it was bare. Bare text has neither a scheme nor a user that identifies it
-    as an address."""
+    """Returns the text as a URL, and whether it was bare, that is, had neither a scheme nor a user name."""
     if match := _SCHEME.match(text):
         return f"{match[1]}://{text[match.end() :]}", False
     if "://" not in text and (match := _SCP.match(text)):

@@ -125,8 +125,8 @@ def count(value: Any) -> int:
 
 
 def login_file(variables: Mapping[str, str], name: str, folder: str) -> Path:
-    """Returns the program's configuration folder. The variable `name` specifies the folder. If it is not set, the
-    folder is `folder` in the user's home."""
+    """Returns the program's configuration folder. The folder is specified by the environment variable `name` and
+    defaults to `folder` in the user's home."""
     return Path(variables[name]) if variables.get(name) else Path(variables.get("HOME") or Path.home()) / folder
 
 

@@ -25,8 +25,8 @@ _LAST_WORDS_SECONDS = 2.0
 
 
 class ProgramEndpoint:
-    """Starts a program once per question. The program may run for `seconds` and print 16 MB. Beyond these limits, or on
-    `close`, its process group is killed. The constructor raises `ModelUnavailableError` if the program is not
+    """Starts a program once per question. The program's process group is killed if it runs longer than `seconds`, if it
+    prints more than 16 MB, or on `close`. The constructor raises `ModelUnavailableError` if the program is not
     installed."""
 
     def __init__(self, program: Program, model: str, *, seconds: float) -> None:
