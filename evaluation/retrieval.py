@@ -81,7 +81,7 @@ def groups_of(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
 
 
 def measure(groups: Sequence[set[str]], rows: Sequence[set[str]]) -> list[float]:
-    """Returns the rows' recall at each of `CUTS`, reciprocal rank and nDCG@10, given the groups to find."""
+    """Returns the rows' reciprocal rank, nDCG@10 and recall at each of `CUTS`, given the groups to find."""
     if not groups:
         return [0.0] * (len(CUTS) + 2)
     met = [next((rank for rank, row in enumerate(rows[:ROWS], start=1) if row & group), math.inf) for group in groups]

@@ -192,7 +192,7 @@ class Departure(Node):
 class Fidelity(Node):
     """How faithful an implementation is to its source. `share` is the fraction of the implementation's statements that
     have a counterpart in the source lines. `by_definition` is the fraction of statements that lack a counterpart
-    because only the definition requires them; it is 0 unless a model agreed. `faults` lists a language model's
+    because only the definition requires them; it is 0 unless a model confirmed this. `faults` lists a language model's
     objections, or is None if no model was asked. `statements` is the number of statements in the definition that the
     model compared with the code and the source lines, or None if it compared none. `departures` lists the statements on
     which the paper and the repository differ."""

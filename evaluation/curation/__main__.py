@@ -1,4 +1,4 @@
-"""Measures a curation's recall@10: `python -m evaluation.curation FOLDER`, or `… prepare FOLDER` to create a folder.
+"""Measures a curation's recall@10. Prepare a folder, then measure on it:
 
     python -m evaluation.curation prepare FOLDER --papers DIR --graphs DIR --mirrors DIR
     python -m evaluation.curation FOLDER [--target NAME] [--llm none] [--most 10]

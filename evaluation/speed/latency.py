@@ -54,7 +54,7 @@ class Pipe:
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def call(self, tool: str, arguments: dict[str, Any]) -> float:
-        """Returns the seconds from the call to its answer. Exits the program if the answer is an error."""
+        """Returns the number of seconds that the call takes. Exits the program if the answer is an error."""
         start = time.perf_counter()
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
         seconds = time.perf_counter() - start

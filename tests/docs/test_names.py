@@ -67,7 +67,7 @@ def spans(page: str) -> list[str]:
 
 
 def wrong_command(span: str) -> str | None:
-    """Returns the name in a call of `xkg` that does not exist."""
+    """Returns the first name that a call to `xkg` uses and that does not exist."""
     try:
         words = shlex.split(span.split(" -- ")[0].split(" | ")[0])
     except ValueError:  # the span is a part of a line

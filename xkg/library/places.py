@@ -290,7 +290,7 @@ def patiently(
             if tries == _TRIES:
                 line = " ".join(f"{error}".split())[:200]
                 raise UnreachableError(
-                    f"{place.name} did not answer in {_TRIES} tries ({line}); retry later"
+                    f"{place.name} did not answer in {_TRIES} tries ({line}); try again later"
                 ) from error
             clock.sleep(0.25 * 2**tries)
 

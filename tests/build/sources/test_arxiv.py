@@ -167,7 +167,7 @@ def test_a_server_that_is_busy_for_ever(server: Arxiv, told: Told, clock: Turned
     server.faults += [(path, status(429, Retry_After="2"))] * 50
     line = told()
     assert "429 (too many requests)" in line
-    assert "try later" in line
+    assert "try again later" in line
     assert len(server.requests) < 7
     assert sum(clock.pauses) < 60
 
@@ -228,7 +228,7 @@ def test_a_server_that_sends_a_byte_now_and_then(server: Arxiv, told: Told, cloc
     server.publish(NUMBER, source=SOURCE)
     server.faults += [("/src", drip)]
     try:
-        assert "timed out after 300 seconds; try later" in told()
+        assert "timed out after 300 seconds; try again later" in told()
     finally:
         done.set()
 

@@ -53,7 +53,7 @@ class SymbolSearch:
 
 
 def _has_content(entry: Entry) -> bool:
-    """Returns whether a symbol is worth embedding. Excludes files of definitions and supporting methods."""
+    """Returns whether a symbol is worth embedding. Files that only define things, and supporting methods, are not."""
     return not entry.supports and (entry.kind != "module" or entry.is_script)
 
 

@@ -139,7 +139,9 @@ class ArxivSource:
         """Downloads a file of this kind to `path`. Returns False if arXiv does not have the file."""
         status = self._web.save(self._address(record, kind), largest, path)
         if status != 200 and status not in ABSENT:
-            raise UnreachableError(f"{self._address(record, kind)} returned status {status}; try later, or {REMEDY}")
+            raise UnreachableError(
+                f"{self._address(record, kind)} returned status {status}; try again later, or {REMEDY}"
+            )
         return status == 200
 
     def _address(self, record: _Record, kind: str) -> str:

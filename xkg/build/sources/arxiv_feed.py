@@ -46,7 +46,9 @@ class Feed:
         except arxiv.HTTPError as error:
             if error.status in (400, *ABSENT):
                 raise
-            raise UnreachableError(f"{self._url} returned status {error.status}; try later, or {REMEDY}") from error
+            raise UnreachableError(
+                f"{self._url} returned status {error.status}; try again later, or {REMEDY}"
+            ) from error
         except ValueError as error:  # the date is invalid
             raise _no_feed(self._url) from error
 

@@ -107,7 +107,7 @@ class Web:
             return reply.status, json.loads(reply.body)
         except (ValueError, RecursionError) as error:
             what = f"{urlsplit(url).netloc} returned status {reply.status} without JSON"
-            raise UnreachableError(f"{what}; try later, or {self._remedy}") from error
+            raise UnreachableError(f"{what}; try again later, or {self._remedy}") from error
 
     def _patiently(self, url: str, attempt: Callable[[], tuple[int, float]]) -> int:
         host, trouble = urlsplit(url).netloc, ""
@@ -131,7 +131,9 @@ class Web:
                 wait = max(wait, retry_after)
             if number + 1 < _TRIES:
                 self._clock.sleep(wait)
-        raise UnreachableError(f"{url} could not be fetched in {_TRIES} tries: {trouble}; try later, or {self._remedy}")
+        raise UnreachableError(
+            f"{url} could not be fetched in {_TRIES} tries: {trouble}; try again later, or {self._remedy}"
+        )
 
     def _read(
         self,
@@ -160,7 +162,7 @@ class Web:
                             raise UnsafeInputError(f"{url} has {much}; {self._remedy}")
                         if self._clock.monotonic() > deadline:
                             raise UnreachableError(
-                                f"{url} timed out after {self._seconds:.0f} seconds; try later, or {self._remedy}"
+                                f"{url} timed out after {self._seconds:.0f} seconds; try again later, or {self._remedy}"
                             )
                         write(piece)
                 return answer.status_code, _wait(answer.headers, self._clock.now())

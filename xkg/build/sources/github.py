@@ -209,7 +209,9 @@ class _Errors:
         if isinstance(error, GithubException) and error.status == 401:
             raise ConfigError("GitHub rejects the token in GITHUB_TOKEN; create a new one, or unset it") from error
         if isinstance(error, GithubException):
-            raise UnreachableError(f"{self._host} returned status {error.status}; try later, or {_REMEDY}") from error
+            raise UnreachableError(
+                f"{self._host} returned status {error.status}; try again later, or {_REMEDY}"
+            ) from error
         if isinstance(error, TypeError | KeyError | AttributeError | ValueError | AssertionError | RuntimeError):
             raise UnreachableError(f"{self._host} does not respond like GitHub; {_REMEDY}") from error
 

@@ -380,7 +380,7 @@ def _denied(abi: int, *, ordinary: bool) -> tuple[Denied, ...]:
 
 
 def _weaker(abi: int, *, ordinary: bool) -> Iterator[str]:
-    yield "jobs can see whether other files and processes exist, and file sizes and dates, but not file contents"
+    yield "jobs can see which other files and processes exist, and the files' sizes and dates, but not their contents"
     yield "disk use is checked every 20 ms: a job is stopped after it has written too much, not before"
     yield "only a job's first process can read /proc/self: its children and forked jobs see nothing there"
     yield "setting file times seems to work but has no effect"

@@ -201,7 +201,7 @@ def add(server: MCPServer, served: Served, jobs: Jobs) -> None:
         answer: Annotated[dict[str, Any], Field(description="the JSON object that answer_schema asks for")],
     ) -> TakenAnswer:
         """Answers a question from a job. An answer that does not match the question's schema is rejected with the
-        reason. If the job finds an answer wrong, it asks the question again and says what is wrong."""
+        reason. If an answer is wrong, the job asks the question again and explains the error."""
         return taken(jobs, job, question, answer, served.caller())
 
     @tool("Job status", annotations=_LOOKS)

@@ -127,8 +127,8 @@ class Flow:
                     yield from (fact for fact in self._by_node.get(node, ()) if not (fact.effect or fact.binds))
 
     def gives(self, place: Place) -> bool:
-        """Returns whether a statement in `place` produces the metric's reference values, or is in a function that
-        produces them."""
+        """Returns whether any statement in `place` produces the metric's reference values or belongs to a function
+        that does."""
         return _meets(self._task_lines, place) or place.symbol.rpartition(".")[2] in self._task_functions
 
     def given(self, named: Named) -> bool:

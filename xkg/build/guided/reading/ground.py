@@ -58,9 +58,9 @@ class Places(Asking):
 
 
 class GuidedGrounding(Value):
-    """The located techniques. `why` maps each technique to the model's sentence about its place or lack of code.
-    `lines` maps a technique and a symbol to the relevant lines if the symbol also does other things. If the model gave
-    no usable answer about a technique, `failed` maps the technique to the reason."""
+    """The located techniques. `why` maps each technique to a sentence by the model on where its code is, or why it has
+    none. `lines` maps a technique and a symbol to the relevant lines if the symbol also does other things. If the model
+    gave no usable answer about a technique, `failed` maps the technique to the reason."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}

@@ -24,9 +24,9 @@ class PublicCode:
 
 
 def public_code(codebase: Codebase) -> list[PublicCode]:
-    """Returns up to forty public symbols, most important files first. Functions and classes need at least four lines,
-    and scripts at least four lines of top-level calls. Of several symbols with the same description, includes only the
-    first."""
+    """Returns up to forty public symbols, starting with those in the most important files. Functions and classes need
+    at least four lines, and scripts at least four lines of top-level calls. Of several symbols with the same
+    description, includes only the first."""
     found: dict[str, PublicCode] = {}
     for module in by_importance(codebase):
         for source in filter(_is_public, tops(module)):

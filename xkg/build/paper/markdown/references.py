@@ -1,5 +1,5 @@
-"""Parses the references in a Markdown paper. They are a list or paragraphs under "References", possibly split or
-reordered by page and column breaks."""
+"""Parses the references in a Markdown paper. They are list items or paragraphs under "References", and page
+and column breaks may split or reorder them."""
 
 import re
 

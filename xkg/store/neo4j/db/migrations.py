@@ -1,4 +1,4 @@
-"""Manages a graph's schema on Neo4j, which is defined in `cypher/schema/neo4j/`.
+"""Manages a graph's Neo4j schema, which is defined in `cypher/schema/neo4j/`.
 
 Neo4j cannot change the schema and data in the same transaction, so a migration has two steps. The first step runs
 idempotent statements, and the second records that they have been applied. A migration that is interrupted between these
