@@ -77,7 +77,7 @@ class Task(Value):
 
     def with_modules_of(self, folder: str, name: str = "") -> "Task":
         """Returns a copy of the task whose commands set PYTHONPATH, so that Python finds the modules in a repository
-        folder. If `name` is set, Python finds the folder itself as the package `name`."""
+        folder. If `name` is set, the folder itself is importable as the package `name`."""
         place = f"$PWD{folder and '/'}{folder}"
         link = f'names=$(mktemp -d) && ln -s "{place}" "$names/{name}" && ' if name else ""
         path = f'{link}export PYTHONPATH="{"$names" if name else place}${{PYTHONPATH:+:$PYTHONPATH}}" && '
@@ -102,8 +102,8 @@ def parse_metric(text: str) -> Metric:
 
 def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool = False, offered: bool = False) -> Task:
     """Reads a task from a file. Flags other than None override the file's fields. The command and metric may be missing
-    if the task is `planned` by a model. The command may also be missing if commands are `offered`. Raises `InputError`
-    if the file cannot be read or a value is missing or invalid."""
+    if a model plans them (`planned`). The command may also be missing if the caller offers commands to choose from
+    (`offered`). Raises `InputError` if the file cannot be read or a value is missing or invalid."""
     values: dict[str, Any] = {}
     if path is not None:
         values = read_fields(path)

@@ -1,4 +1,5 @@
-"""Turns a paper's techniques into components. Ranks them as in a plan, and finds their places with `locate`."""
+"""Turns a paper's techniques into components. Ranks the components in the same way as ablation plans, and finds their
+places with `locate`."""
 
 from pathlib import Path
 

@@ -84,13 +84,14 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
     yield (
         "candidates",
         f"{sum(o.tried for o in outcomes)} tried, {sum(not o.tried for o in outcomes)} never took effect or were "
-        f"rejected by the code, {len(campaign.space.candidates)} by rules, {len(failures(campaign))} kinds of failure",
+        f"rejected by the code, {len(campaign.space.candidates)} found by rules, {len(failures(campaign))} kinds of "
+        "failure",
     )
     if measured := [run for run in runs if run.value is not None]:
         yield "measured", _measured(measured)
     trained = sum(run.seconds for run in (*baseline.runs, *runs))
     beside = sum(run.overhead for run in (*baseline.runs, *runs))
-    yield "time", f"{trained:.0f} s in runs, {beside:.0f} s of overhead, {campaign.jobs} at a time"
+    yield "time", f"{trained:.0f} s in runs, {beside:.0f} s of overhead, up to {campaign.jobs} runs at a time"
     if campaign.model is not None:
         use = campaign.model
         cost = "price unknown" if use.dollars is None else f"${use.dollars:.4f}"
@@ -110,7 +111,7 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
             "without the changed files, from data that runs left behind; data that the evaluation unpickles can run "
             "code"
         )
-    return said + (f"; {differing} runs reported a different value themselves" if differing else "")
+    return said + (f"; {differing} runs themselves reported a different value" if differing else "")
 
 
 def remark(outcome: CandidateOutcome) -> str:

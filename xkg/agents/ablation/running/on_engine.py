@@ -95,7 +95,8 @@ class RunCandidates:
 
 
 def _given() -> list[str]:
-    """Returns the GPU that the engine assigned to this process. Raises `NoWorkerError` if it assigned none."""
+    """Returns the GPU that the engine assigned to this process. Raises `NoWorkerError` if the engine assigned no
+    GPU."""
     given = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
     if not given.isdigit():
         raise NoWorkerError("the task needs a GPU, but the engine assigned none; start nodes with --num-gpus")

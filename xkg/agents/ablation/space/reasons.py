@@ -49,7 +49,7 @@ class Reasons:
         self._keys = {key for key in keys if isinstance(key, str)}
 
     def of_switch(self, switch: Switch) -> str | None:
-        """Returns the reason why a switch is not tried, or None."""
+        """Returns the reason for not trying a switch, or None."""
         short = switch.short
         # A call such as `print("loss:", Model(rate=0.1).fit())` both writes the metric and configures the method.
         own = switch.origin == "argument" and switch.function in self._functions
@@ -72,7 +72,7 @@ class Reasons:
         return self._no_part(switch, short)
 
     def of_site(self, site: Site) -> str | None:
-        """Returns the reason why a site is not tried, or None."""
+        """Returns the reason for not trying a site, or None."""
         if why := self._of_place(site.place, self._measuring):
             return why
         if not self._flow.reaches(site.place):

@@ -17,8 +17,8 @@ def sorts(node: ast.expr) -> bool:
 
 
 def selects(statement: ast.If) -> bool:
-    """Returns whether both branches assign the same variable or both return. In both cases, the branches compute one
-    value in two ways."""
+    """Returns whether both branches assign the same variable or both return. Such branches are two ways to compute one
+    value."""
     ways = [
         {ast.unparse(target) for each in branch if isinstance(each, ast.Assign) for target in each.targets}
         | {"return" for each in branch if isinstance(each, ast.Return)}

@@ -150,8 +150,8 @@ def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> 
 
 
 def _entries(node: ast.Dict | ast.Assign, stored: Mapping[str, int]) -> Iterator[tuple[str, ast.expr]]:
-    """Yields the keys of a dictionary with their values. For an assignment, yields the assigned keys that the file has
-    `stored` once."""
+    """Yields the keys of a dictionary with their values. For an assignment, yields only keys that the file assigns once
+    (`stored` counts the assignments)."""
     if isinstance(node, ast.Assign):
         keys = [last_name(each) for each in node.targets if isinstance(each, ast.Subscript)]
         yield from ((key, node.value) for key in keys if stored[key] == 1)
