@@ -420,7 +420,7 @@ def test_a_module_whose_file_has_other_capitals_is_named_with_the_command_that_g
         (
             'Traceback (most recent call last):\n  File "/tmp/job/work/old/words.py", line 2, in <module>\n'
             '    env.render()\n  File "/site/pyglet/x.py", line 9, in f\nNoSuchDisplayException: Cannot connect\n',
-            "pass --setup 'sed -i 2s/[[:graph:]].*/pass/ old/words.py', since runs have no display and this line draws",
+            "pass --setup 'sed -i 2s/[[:graph:]].*/pass/ old/words.py', since this line needs a display",
         ),
     ],
 )

@@ -1,5 +1,5 @@
-"""Builds versions of an edited file with one change reverted or one statement removed. Also builds a version that
-records which new operations merely return one of their operands."""
+"""Builds versions of an edited file in which one change is reverted or one statement is removed. Also builds a version
+that records which new operations merely return one of their operands."""
 
 import ast
 import io
@@ -113,8 +113,8 @@ class _Recorder(ast.NodeTransformer):
 
 
 def _taken_back(tree: ast.Module, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yields a change's lines (0-based, end exclusive), then the lines before and after its new top-level statements,
-    because other changes may need these statements."""
+    """Yields the lines of a change (0-based, end exclusive). Then yields only its lines before and after the new
+    top-level statements, because other changes may need these statements."""
     yield first, last
     whole = [range(_first_line(each) - 1, each.end_lineno or each.lineno) for each in tree.body]
     whole = [each for each in whole if first <= each.start and each.stop <= last]

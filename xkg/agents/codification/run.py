@@ -85,7 +85,7 @@ def codify(
     related: RelatedFiles,
     packages: Callable[[Workspace, Sequence[str]], Environment],
 ) -> CodificationResult:
-    """Runs or resumes a task in `folder`. Reuses earlier questions, runs and paid-for answers. `packages` creates a
+    """Runs or resumes a task in `folder`. Reuses the stored answers and runs of earlier attempts. `packages` creates a
     workspace's environment with additional modules.
 
     If the model becomes unavailable (budget spent, no endpoint, no usable answer), the result's `stopped` contains the

@@ -1,5 +1,5 @@
-"""The state that a run's steps share: task, workspace, models and library. Also runs the code, and reuses earlier
-results for the same files."""
+"""Defines the state that the steps of a run share: task, workspace, models and library. Runs the code, and reuses
+earlier results for the same files."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ _MOST_NAMES = 4000
 
 
 class AddedModules(Value):
-    """The modules that runs did not find and whose packages were then added."""
+    """The modules that were missing in a run, and whose packages were added."""
 
     names: tuple[str, ...] = ()
 
 
 class Baseline(Value):
-    """The starter's own run: the metric, or why it is missing, and the files that the run removed or overwrote in its
-    copy (None if unknown)."""
+    """The result of running the unchanged starter: the metric, or why it is missing, and the files that the run removed
+    or overwrote in its copy (None if unknown)."""
 
     metric: float | None = None
     problem: str | None = None

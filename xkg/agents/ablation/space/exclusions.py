@@ -39,7 +39,7 @@ _PREDICTS = _TRAINS | frozenset("predict predictions prediction forward sample g
 
 
 def reason(name: str) -> str | None:
-    """Returns a short reason why a value with this name is not part of a method, or None if it may be."""
+    """Returns a short reason for leaving out a value with this name, or None if the value may be part of a method."""
     if is_seed(name):
         return "the random seed"
     if not _LENGTHS.isdisjoint(words_of(name)):

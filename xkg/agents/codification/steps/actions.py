@@ -67,8 +67,8 @@ class Actions:
         }
 
     def objection(self, step: Step) -> str | None:
-        """Tells the model why a step cannot be taken (an input is missing, or its edits do not apply). Returns None if
-        it can."""
+        """Returns a message that tells the model why a step is invalid (an input is missing, or an edit does not
+        apply), or None if the step is valid."""
         if missing := [name for name in _NEEDED.get(step.action, ()) if getattr(step.action_input, name) in (None, "")]:
             return f"{step.action} needs {' and '.join(missing)} in action_input"
         try:
@@ -173,7 +173,7 @@ class Actions:
         return f"copied {path} to {to}: version {version.number}"
 
     def _undone(self) -> str:
-        return f"version {self._workspace.undo().number} has the files from before the last edit"
+        return f"version {self._workspace.undo().number} restores the files from before the last edit"
 
     def _executed(self, given: ActionInput) -> str:
         session = self._session

@@ -42,9 +42,7 @@ def branch(workspace: Workspace, name: str, repository: Path | None = None) -> s
     if workspace.dirty:
         snapshot = {path: file for path, file in before.items() if path in touched}
         if snapshot:
-            commits.append(
-                NewCommit(snapshot, "Files of the working copy as the run found them", workspace.versions[0].when)
-            )
+            commits.append(NewCommit(snapshot, "Uncommitted changes from before the run", workspace.versions[0].when))
     for version in workspace.versions[1:]:
         files = workspace.files_of(version.number)
         changes: dict[str, TreeFile | None] = dict.fromkeys(before.keys() - files.keys())

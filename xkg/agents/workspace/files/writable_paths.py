@@ -18,7 +18,7 @@ _LOADED = re.compile(r"(sitecustomize|usercustomize|conftest)(\.|$)", re.IGNOREC
 
 
 def refused_path(path: str, known: Container[str]) -> str | None:
-    """Returns a short reason why edits may not write `path`, or None if they may. `known` contains the existing
+    """Returns a short explanation if edits may not write `path`, and None otherwise. `known` contains the existing
     files."""
     if not is_inside(path):
         return "it is outside the workspace; use a path relative to its top, as listed"

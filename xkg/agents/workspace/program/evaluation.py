@@ -24,8 +24,8 @@ def evaluation(
     files: Mapping[str, str], metric: Metric, protect: Sequence[str] = (), deadly: Collection[str] = ()
 ) -> dict[str, str]:
     """Returns a digest of each part of the measurement code, by `path::name` (or `path`). Ignores layout and comments.
-    A protected file that does not parse is a single part, as are files in `deadly`, which crash the parser and are
-    never parsed."""
+    A protected file that does not parse counts as one part. So does each file in `deadly`, because these files crash
+    the parser and are never parsed."""
     found: dict[str, list[str]] = {}
     for path, text in files.items():
         whole = path in protect or path in deadly or is_test_file(path)
@@ -41,8 +41,8 @@ def evaluation(
 def measuring(
     path: str, tree: ast.Module, metric: Metric, protect: Sequence[str] = (), *, program: bool = False
 ) -> Iterator[tuple[str, ast.Module | ast.stmt]]:
-    """Yields the parts of a file that measure results, with their names (see `evaluation`) and syntax tree nodes. A
-    `program` that a command starts is never a test, whatever its name."""
+    """Yields the parts of a file that measure results, with their names (see `evaluation`) and syntax tree nodes. If
+    `program` is set, a command starts the file, so it does not count as a test file."""
     if path in protect or (is_test_file(path) and not program):
         yield path, tree
         return
@@ -127,7 +127,7 @@ def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 def _strings(statement: ast.stmt, written: bool) -> list[str]:
     """Returns the strings in a statement, including names of keyword arguments. If `written` is set, ignores strings in
-    an assigned table or list, because they only name values that other statements print."""
+    an assigned dictionary, list or tuple, because they only name values that other statements print."""
     if written and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict | ast.List | ast.Tuple):
         return []
     found = [n.value for n in ast.walk(statement) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
