@@ -376,8 +376,8 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
         ("open(p, 'wb')", "input/all/a.csv", r"\(pass --setup 'mkdir -p input/all'"),
         ("np.savetxt(p, x)", "input/all/a.csv", r"\(pass --setup 'mkdir -p input/all'"),
         ("open(p)", r"lib\\here.csv", r"\(a Windows path: the repository has lib/here\.csv"),
-        ("open(p)", "/data/rows.csv", r"\(runs cannot see files outside .*; move /data/rows\.csv inside"),
-        ("open(p)", "../rows.csv", r"\(runs cannot see files outside .* move \.\./rows\.csv inside"),
+        ("open(p)", "/data/rows.csv", r"\(runs cannot see files outside .*; move /data/rows\.csv into"),
+        ("open(p)", "../rows.csv", r"\(runs cannot see files outside .* move \.\./rows\.csv into"),
     ],
 )
 def test_a_missing_file_is_named_with_its_option(workspace: Workspace, code: str, path: str, remedy: str) -> None:

@@ -77,8 +77,8 @@ def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int
 
 
 def watched(path: str, text: str, lines: Set[int]) -> Watched:
-    """Returns a version of a file that records the arithmetic in these lines. Skips operations on settings that may be
-    neutral (`ALPHA = 1`). Raises `SyntaxError` if the file is not valid Python."""
+    """Returns a version of a file that records the arithmetic in these lines. Skips operations on settings, because a
+    setting's value may be neutral (`ALPHA = 1`). Raises `SyntaxError` if the file is not valid Python."""
     tree = syntax_tree(text)
     recorder = _Recorder(path, lines, {re.findall(r"\w+", name)[-1] for name in settings({path: text})})
     tree = ast.fix_missing_locations(recorder.visit(tree))

@@ -195,8 +195,8 @@ def _words(text: str) -> list[str]:
 
 
 def _mentioned(technique: TechniqueAnswer, text: str) -> float:
-    """Returns the longest run of words from one of the technique's names that occurs in the text, as a fraction of the
-    name."""
+    """Returns the fraction of a technique's name that occurs in the text as consecutive words. If the technique has
+    several names, returns the largest fraction."""
     there = f" {' '.join(_words(text))} "
     return max(
         (_longest_run(words, there) / len(words) for words in map(_words, _called(technique)) if words), default=0

@@ -177,10 +177,10 @@ class Commands:
         first: Sequence[str] = (),
     ) -> RunResult:
         """Runs a shell command with Bash, stopping at the first failure, and returns the result. `trace` lists Python
-        files in the tree, which run more slowly while the result counts how often their lines ran. `printed` is a
-        pattern, and the result includes the line of code that last printed a match. `wanted` lists the files that the
-        command should leave behind. `awaited` maps files to groups of lines. The trace records whether any line in each
-        group ran, and stops once every group has run.
+        files in the tree. These files run more slowly, and the result counts how often each of their lines ran.
+        `printed` is a pattern, and the result includes the line of code that last printed a match. `wanted` lists the
+        files that the command should leave behind. `awaited` maps files to groups of lines. The trace records whether
+        any line in each group ran, and stops once every group has run.
 
         `leaves` is an archive for the files that the command creates or overwrites (`RunResult.left_at`). A later
         command receives these files as `left`, except hidden files, files in `wanted`, and files that Python could

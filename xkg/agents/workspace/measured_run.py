@@ -2,10 +2,10 @@
 
 Code that an agent or an ablation changed can alter anything in its process, and static analysis cannot detect every
 change. The evaluation command therefore runs in a separate sandbox, in a fresh copy of the tree without the edited
-files. The files that the first command left behind serve as its data. The edited files are added only if the evaluation
-fails without them, for example because it imports edited code. If a task has no evaluation command, the result comes
-from its run alone. `remarks` reports whether edited files were present during the evaluation, and which files with
-measurement code were overwritten."""
+files. The evaluation reads the files that the first command left behind. The edited files are added only if the
+evaluation fails without them, for example because it imports edited code. If a task has no evaluation command, the
+result comes from its run alone. `remarks` reports whether edited files were present during the evaluation, and which
+files with measurement code were overwritten."""
 
 import tempfile
 from collections import Counter

@@ -21,8 +21,8 @@ _FOLDERS = ("related", "related-code", "xkg-related")
 
 
 class RelatedFiles(Value):
-    """Read-only files that are related to a method. `of_starter` lists paths in the starter. `texts` contains the texts
-    of other files, by a path below the virtual folder `folder`. `notes` describes parts that were left out."""
+    """Read-only files that are related to a method. `of_starter` lists paths in the starter. `texts` maps paths below
+    the virtual folder `folder` to the text of other files. `notes` describes parts that were left out."""
 
     of_starter: tuple[str, ...] = ()
     texts: Mapping[str, str] = {}

@@ -128,8 +128,8 @@ def _given(path: str, folder: str, workspace: Workspace) -> str:
     inside = _in_tree(path, folder)
     if inside.startswith(".."):
         return (
-            f"runs cannot see files outside the repository; move {printable_line(path)} inside and let the code read "
-            "it there"
+            f"runs cannot see files outside the repository; move {printable_line(path)} into the repository, and "
+            "change the path in the code"
         )
     known = {place for name in workspace.files for place in _down_to(name)}
     if (plain := posixpath.normpath(inside.replace("\\", "/"))) != inside and plain in known:

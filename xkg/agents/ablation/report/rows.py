@@ -102,15 +102,9 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
 def _measured(runs: Sequence[RunOutcome]) -> str:
     shared = sum(not run.apart for run in runs)
     differing = sum(run.claimed is not None and run.claimed != run.value for run in runs)
-    said = (
-        f"in {shared} of {len(runs)} candidate runs, in a process that may run changed code, which can affect the "
-        "metric"
-    )
+    said = f"in a process that may run changed code and so affect the metric ({shared} of {len(runs)} candidate runs)"
     if not shared:
-        said = (
-            "without the changed files, from data that runs left behind; data that the evaluation unpickles can run "
-            "code"
-        )
+        said = "without the changed files, from data that the runs left behind (unpickling such data can run code)"
     return said + (f"; {differing} runs themselves reported a different value" if differing else "")
 
 

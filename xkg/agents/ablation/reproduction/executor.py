@@ -1,5 +1,5 @@
-"""Gets the baseline to run: reruns the first seed, and repairs the cause of each failure. Each repair is a version of
-the baseline's workspace.
+"""Gets the baseline to run: reruns the first seed, and repairs the cause of each failure. Each repair creates a version
+of the baseline's workspace.
 
 Known problems are repaired without a model. At first, only the packages that the command's files import are installed.
 If that is not enough, the packages that the repository declares are added. If a dependency has removed an API, the
@@ -75,8 +75,8 @@ class Fix(AnswerType):
 
 
 Packages = Callable[[str | None, Sequence[str]], Environment]
-"""Creates an environment with additional modules and the packages from a day. If the day is None, the environment
-contains the newest packages that the repository allows."""
+"""Creates an environment with the packages that were available on a day, and with additional modules. If the day is
+None, the environment contains the newest packages that the repository allows."""
 
 
 @dataclass

@@ -92,8 +92,8 @@ def holds(found: Importance) -> bool:
 
 
 def source(places: Iterable[Place], functions: Sequence[Function], texts: Mapping[str, str]) -> str:
-    """Returns the functions that contain the places, nearby lines for code outside functions, and all lines of small
-    files."""
+    """Returns the code around the places: whole small files, whole functions, or nearby lines for code outside
+    functions."""
     blocks: dict[str, str] = {}
     room = _ALL
     for place in places:

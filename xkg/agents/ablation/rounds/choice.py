@@ -11,7 +11,7 @@ from xkg.agents.ablation.outcomes import CandidateOutcome
 from xkg.agents.ablation.roles.team import Team
 
 A_ROUND = 5
-"""The maximum number of candidates per round if a model is used, because the model learns between rounds."""
+"""The maximum number of candidates per round if a model is used. The model learns between rounds."""
 _AT_ONCE = 4
 
 

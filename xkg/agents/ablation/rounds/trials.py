@@ -157,8 +157,8 @@ def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> li
 
 
 def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
-    """Returns a warning if every measured candidate yielded the baseline's value. The metric may then be unable to show
-    any effect."""
+    """Returns a warning if every measured candidate yielded the baseline's value. In that case, the metric may not be
+    able to show any effect."""
     effects = [outcome.effect for outcome in outcomes if outcome.effect is not None]
     if len(effects) < _CONSTANT or any(each.value != each.baseline for each in effects):
         return None

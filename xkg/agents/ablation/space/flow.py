@@ -202,8 +202,8 @@ class Flow:
         return seen, reached
 
     def _run_for(self, reached: Iterable[Fact]) -> Iterator[Lines]:
-        """Yields calls with unused results if their functions contribute to these facts, directly or through other such
-        calls."""
+        """Yields calls whose results are unused, but whose functions contribute to these facts, directly or through
+        other such calls."""
         waiting = {fact.function for fact in reached if not fact.binds}
         found = set[str]()
         while waiting := waiting - found:

@@ -50,7 +50,8 @@ class Step(NamedTuple):
 
 
 def own_steps(sources: Sequence[PythonSource]) -> dict[str, Step]:
-    """Returns the repository's functions by name. Combines the common properties of functions that share a name."""
+    """Returns the repository's functions by name. For functions that share a name, keeps only their common
+    properties."""
     functions = [pair for source in sources for pair in source.functions]
     simple = {name for name, step in _steps(functions, frozenset()).items() if step.forms}
     return _steps(functions, simple)
@@ -116,8 +117,8 @@ def _depends(nodes: Sequence[ast.AST], known: set[str]) -> bool:
 
 
 def _of_form(name: str, nodes: Sequence[ast.AST], simple: Set[str]) -> set[str]:
-    """Returns the variables with the same form as a parameter. Also returns functions that keep the form, with `()`
-    appended, and variables that are sums, with a leading slash."""
+    """Returns the variables with the same form as a parameter. The result also contains the functions that keep the
+    form (as `name()`) and the variables that are sums (as `/name`)."""
     known = {name, *(f"{each}()" for each in simple)}
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
     for statement in sorted(assigned, key=lambda each: each.lineno):

@@ -85,7 +85,7 @@ class Reasons:
         setting = parameter or switch.origin in ("option", "field", "setting")
         by_name = setting or switch.origin in ("entry", "constant", "attribute")
         named = self._named(switch, short, parameter=parameter)
-        # If two calls pass this argument, only one of them may matter.
+        # If two calls pass this argument, the metric may depend on only one of them.
         at_call = switch.origin == "argument" or not by_name
         if (by_name and not flow.reads(named)) or (at_call and not flow.reaches(switch.place)):
             return NOT_COMPUTED

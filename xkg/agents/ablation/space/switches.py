@@ -312,8 +312,8 @@ def _fields(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
 
 
 def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
-    """Yields numbers that the command assigns to names that are not declared as options, such as `C=10`, or `--rate
-    0.1` for fire."""
+    """Yields numbers that the command assigns to names that are not declared as options. Examples are `C=10`, and
+    `--rate 0.1` in programs that use `fire`."""
     for match in re.finditer(
         r"(?<!\S)(?:--?(\w[\w.-]{0,80})[= ]|([A-Za-z_][\w.]{0,80})=)(\d[\d.e-]{0,20})(?!\S)", command
     ):

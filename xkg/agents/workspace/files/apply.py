@@ -22,7 +22,7 @@ def patch(workspace: Workspace) -> bytes:
 def branch(workspace: Workspace, name: str, repository: Path | None = None) -> str:
     """Adds the branch `name` with one commit per edit, and returns its last commit. The branch is added to the
     starter's repository, or to its clone `repository`, and starts at the starter's commit. If the starter had
-    uncommitted changes, the first commit contains the ones in files that the run changed.
+    uncommitted changes, the first commit contains those in files that the run changed.
 
     Raises `InputError` if the starter has no repository or the run changed nothing. Raises `UnsafeInputError` if a
     change affects a path that edits may not write. Also raises the errors of `add_branch`."""

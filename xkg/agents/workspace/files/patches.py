@@ -13,7 +13,7 @@ from xkg.build.repositories.branch import TreeFile
 
 _CONTEXT = 3
 _MOST_STEPS = 2_000_000
-"""The maximum number of steps in the search for equal lines, which then takes a few seconds at most. Without a limit,
+"""The maximum number of steps in the search for equal lines. It limits the search to a few seconds. Without a limit,
 malicious text could take hours."""
 _NO_FILE = b"0" * 40
 _BINARY_LINE = 52
@@ -99,7 +99,7 @@ def _groups(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Group]:
 
 
 class _Matcher(difflib.SequenceMatcher[bytes]):
-    """Stops matching lines after `_MOST_STEPS` steps. The patch then replaces all remaining lines."""
+    """Gives up the search for equal lines after `_MOST_STEPS` steps, so that the patch replaces all remaining lines."""
 
     def __init__(self, old: Sequence[bytes], new: Sequence[bytes]) -> None:
         super().__init__(None, old, new)

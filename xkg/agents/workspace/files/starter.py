@@ -102,4 +102,4 @@ def _left_out(checkout: Checkout, files: dict[str, TreeFile]) -> Iterator[str]:
     notebooks = [path for path in files if path.endswith(".ipynb")]
     if notebooks:
         named = f"{len(notebooks)} notebooks are" if len(notebooks) > 1 else "1 notebook is"
-        yield f"{named} text here, such as {notebooks[0]}: no cell is run, and packages used in cells are not installed"
+        yield f"{named} treated as text, such as {notebooks[0]}: cells are not run, and their packages not installed"

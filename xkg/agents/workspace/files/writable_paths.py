@@ -28,7 +28,7 @@ def refused_path(path: str, known: Container[str]) -> str | None:
         if name.startswith("."):
             return "hidden files and folders control git, editors and other tools, not the program"
         if not all(sign.isalnum() or sign in _SIGNS for sign in name) or name != name.strip(" -").rstrip("."):
-            return f"the name {name!a} may be a different file on other systems; use letters, digits, `_`, `-` and `.`"
+            return f"the name {name!a} may denote another file on other systems; use letters, digits, `_`, `-` and `.`"
         if _LOADED.match(name):
             return f"Python or pytest runs {name} automatically"
     suffix = path.rpartition("/")[2].rpartition(".")[2].lower()

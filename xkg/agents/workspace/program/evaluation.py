@@ -107,8 +107,8 @@ def literal(metric: Metric) -> str:
 
 
 def _label(metric: Metric) -> str:
-    """Returns the text that precedes the number in the output: the pattern up to its group (`R2: `). Returns '' if that
-    is not plain text with a word of at least two characters."""
+    """Returns the text that precedes the number in the output: the pattern up to its group (`R2: `). Returns '' if this
+    text contains special characters, or no word of at least two characters."""
     if metric.source != "output":
         return ""
     plain = (
