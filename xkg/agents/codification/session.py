@@ -113,7 +113,6 @@ class Session:
         return self.operations.get("modules", {}, AddedModules) or AddedModules()
 
     def origin(self) -> Origin:
-        """Describes how the current files differ from the starter."""
         return Origin(
             edited=tuple(self.workspace.changed()), measuring=self._measuring, outputs=self.baseline.rewritten
         )

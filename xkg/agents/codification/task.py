@@ -24,11 +24,11 @@ class Task(Value):
     """A task. `method` is a file (`paper.tex#sec:method` for one section), a paper or technique in the graph, or the
     text itself. `run` is the command whose output or files contain `metric`. If the command `evaluate` is set, it
     reports the metric instead. `evaluate` runs on the files that `run` left behind. The edited files are added only if
-    it fails without them. `script` is the file to start from, by default the first file mentioned in `run`. `baseline`
-    is the starter's metric, which is measured if None. `related` lists files and folders that belong to the method, in
-    the starter or (read-only) elsewhere on this machine. `data` maps paths in the starter to folders that runs may
-    read. `protect` lists additional parts of the evaluation (`path` or `path::function`). The evaluation may change
-    only if `may_change_evaluation` is set."""
+    the evaluation fails without them. `script` is the file to start from, by default the first file mentioned in `run`.
+    `baseline` is the starter's metric. If `baseline` is None, the metric is measured. `related` lists files and folders
+    that belong to the method, in the starter or (read-only) elsewhere on this machine. `data` maps paths in the starter
+    to folders that runs may read. `protect` lists additional parts of the evaluation (`path` or `path::function`). The
+    evaluation may change only if `may_change_evaluation` is set."""
 
     method: str
     starter: str

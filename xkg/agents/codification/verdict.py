@@ -127,7 +127,6 @@ def judge(
 
 
 def classify(session: Session, verdict: Verdict | None) -> Class:
-    """Returns the class of a result."""
     if not session.workspace.changed():
         return "D"
     if verdict is None or verdict.faults:

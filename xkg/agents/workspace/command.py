@@ -60,8 +60,8 @@ class Left(NamedTuple):
 
 
 class Evaluated(Value):
-    """The result of a second command that measures a run's files. It contains the command's output, and the wanted
-    files that the command left behind."""
+    """The result of a second command that measures a run's files: the command's output, and the wanted files that the
+    command left behind."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -74,13 +74,14 @@ class RunResult(Value):
     """The result of a run. `output` combines stdout and stderr. If the output is longer than 2 MB, its middle is left
     out. `lines` counts how often each executed line in the traced files ran. `lines` is None if the run was not traced
     or the sandbox was killed. For awaited lines, `lines` contains at least one line from each group that ran. `gave_up`
-    means that other groups may also have run. `opened` lists the tree's files that a traced run opened, or is None if
-    unknown. `printed` is the file and line that last printed a match for the pattern. `files` contains the wanted files
-    that exist. `problem` is a one-line error, or None. `removed` lists at most 20 of the tree's files that the run
-    removed from its copy. `rewritten` lists the tree's files that the run changed. If `evaluated` is set, it contains
-    the metric. `apart` means that no edited file was present when the metric was computed. `left_at` is the offset of
-    the archive of files left behind, or None. `downloads` lists failed network requests. `refused` lists hosts that the
-    run was not allowed to reach. `lacks_gpu` means that the run failed because CUDA is missing."""
+    means that tracing stopped early, so other groups may also have run. `opened` lists the tree's files that a traced
+    run opened, or is None if unknown. `printed` is the file and line that last printed a match for the pattern. `files`
+    contains the wanted files that exist. `problem` is a one-line error, or None. `removed` lists at most 20 of the
+    tree's files that the run removed from its copy. `rewritten` lists the tree's files that the run changed. If
+    `evaluated` is set, it contains the metric. `apart` means that no edited file was present when the metric was
+    computed. `left_at` is the offset of the archive of files left behind, or None. `downloads` lists failed network
+    requests. `refused` lists hosts that the run was not allowed to reach. `lacks_gpu` means that the run failed because
+    CUDA is missing."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -459,7 +460,7 @@ def _report(stderr: str) -> dict[str, Any] | None:
 
 
 def _beginning(file: Path, size: int) -> dict[str, Any]:
-    """Returns at most `size` bytes of an output file. If the file has more, leaves out the middle."""
+    """Returns at most `size` bytes of an output file. If the file is larger, leaves out the middle."""
     with file.open("rb") as opened:
         if size <= 2 * _ENDS:
             return {"output": opened.read(size), "omitted": 0}

@@ -94,7 +94,6 @@ def measured(
 
 
 def remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Origin) -> tuple[str, ...]:
-    """Returns one-line remarks about how the metric was computed."""
     return tuple(_remarks(result, metric, reader, origin))
 
 

@@ -25,7 +25,6 @@ def percent(change: float) -> str:
 
 
 def verdict(importance: Importance) -> str:
-    """Summarises the evidence in a few words."""
     if importance.best is None:
         return "every candidate failed" if importance.failed else "not tried"
     assert importance.best.effect is not None

@@ -395,7 +395,7 @@ class Executor:
             changes[ADDED] = "\n".join(lines) + "\n"
         changes = {path: text for path, text in changes.items() if texts.get(path) != text}
         if not changes:
-            raise EditError("nothing is changed; give edits or requirements, or say that nothing is possible")
+            raise EditError("nothing is changed; give edits or requirements, or say that no repair is possible")
         return changes
 
     def _apply(

@@ -16,7 +16,6 @@ _CODE, _LISTING = 120_000, 4000
 
 
 def experiment(task: Task, baseline: Baseline, readme: str) -> str:
-    """Describes the command, metric and baseline."""
     noise = "every run gives the same value" if baseline.exact else "one seed: noise unknown"
     if baseline.noise is not None and not baseline.exact:
         noise = f"it varies by {baseline.noise:.2%} from run to run"

@@ -79,7 +79,6 @@ class Team:
         self.lessons: list[Lesson] = []
 
     def hypothesised(self, space: Space) -> Space:
-        """Adds the model's hypotheses to the space."""
         code = Code(self._texts, self._functions, self._executed, self._protected)
         known = (
             f"{n}. {c.name}: {', '.join(map(str, c.places[:2]))}"

@@ -146,7 +146,6 @@ def _of_one_code(picked: Sequence[Candidate]) -> list[list[int]]:
 
 
 def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
-    """Returns the outcomes with their effects."""
     groups = [[run.value for run in o.runs if run.value is not None] for o in outcomes]
     return [
         outcome.model_copy(update={"effect": _effect(outcome, values, baseline)})

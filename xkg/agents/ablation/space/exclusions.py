@@ -136,8 +136,9 @@ def metric_code(
     sources: Sequence[PythonSource], metric: Metric, command: str = "", printed: tuple[str, int] | None = None
 ) -> tuple[list[Place], list[Place], list[Place]]:
     """Returns three lists of lines. The first list contains the statements in the evaluation's fingerprint that write
-    the metric, and statements in the same function that compute their inputs. If `printed` is known, the statement at
-    that line replaces the other printing statements, or is added if it is not one of them.
+    the metric, and statements in the same function that compute their inputs. If `printed` is known and one of the
+    statements that write the metric is at that line, the others are left out. Otherwise, the statement at that line is
+    added.
 
     The second list contains the evaluation's functions and files that do not train anything. This list also contains
     functions that this code calls, directly or indirectly, if their names suggest measurement or contain a word from

@@ -87,11 +87,10 @@ _DRAWN: Node = ("()", "")  # a random number drawn inside an expression
 class Facts:
     """Collects facts about the executed lines (all lines if None), up to the statements that write the metric. `read`
     contains the nodes that each statement reads, and `compared` contains the operands of each comparison. `passed`
-    contains the arguments of calls to the repository's own functions that take two arguments. `copies` contains a
-    (target, source) pair for each assignment of an unchanged value. `returned` contains a (target, source) pair for
-    each value that a call returns. `roles` maps each role to its nodes. `run` contains the statements that consist of a
-    function call, as (caller, function, lines). `under` contains the nodes in conditions around the statements that
-    write the metric."""
+    contains the arguments of two-argument calls to the repository's own functions. `copies` contains a (target, source)
+    pair for each assignment of an unchanged value. `returned` contains a (target, source) pair for each value that a
+    call returns. `roles` maps each role to its nodes. `run` contains the statements that consist of a function call, as
+    (caller, function, lines). `under` contains the nodes in conditions around the statements that write the metric."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]

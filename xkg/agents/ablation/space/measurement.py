@@ -7,8 +7,8 @@ functions called in the assignments. Arguments are followed only if they are sum
 because other arguments contain the method's state.
 
 Some names are read only to measure results, such as a test set's labels or a bandit's true probabilities. An edit that
-reads such a name gives the method access to the answer. An edit to the function that assigns it changes the test.
-Results of training and prediction are excluded, because they belong to the method.
+reads such a name gives the method access to the answer. An edit to the function that assigns such a name changes the
+test. Results of training and prediction are excluded, because they belong to the method.
 
 A function that both trains and measures (`loss, accuracy = epoch(data)`, both printed) accumulates its results. If
 nothing else reads these results, the accumulating statements belong to the metric."""
@@ -82,9 +82,9 @@ class _Walk:
     def follow(
         self, source: PythonSource, body: Sequence[ast.stmt], printing: Sequence[ast.stmt], once: Set[int] = frozenset()
     ) -> None:
-        """Finds the code in a body, and in the functions that it calls, that computes the names reported by `printing`.
-        Follows updates such as `x = x - step` only in `once` (statements outside loops), because updates in a loop are
-        training."""
+        """Finds the code that computes the names reported by `printing`. Searches the body and the functions that it
+        calls. Follows updates such as `x = x - step` only in `once` (statements outside loops), because updates in a
+        loop are training."""
         names = set[str]().union(*map(_reported_names, printing))
         kept = {n for n in _loaded(printing) if _loads(body, n) == _loads(printing, n)}
         called = [name for each in printing for name in _called(each)]

@@ -1,5 +1,5 @@
 """Defines a value that ends the run as soon as it is used. If a run with this value ends like the baseline, no code
-uses it.
+uses the value.
 
 The value may be stored, passed on, copied and printed. The program ends when it computes with the value, compares it or
 branches on it. C code rejects the value or ends the program."""

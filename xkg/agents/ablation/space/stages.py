@@ -171,7 +171,6 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
 
 
 def stages(source: PythonSource, statement: ast.stmt, around: Around) -> Iterator[Site]:
-    """Yields the stages in a simple statement."""
     alone = isinstance(statement, ast.Assign) and len(statement.targets) == 1
     target = source.code(statement.targets[0]) if isinstance(statement, ast.Assign) and alone else ""
     yield from _of_own_functions(source, statement, target, around)

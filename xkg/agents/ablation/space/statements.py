@@ -12,7 +12,6 @@ Lines = tuple[str, int, int]
 
 
 def sorts(node: ast.expr) -> bool:
-    """Returns whether an expression is the result of sorting."""
     return isinstance(node, ast.Call) and last_name(node.func) in ("sorted", "sort", "argsort")
 
 

@@ -91,7 +91,6 @@ class _Trials:
         return Effects(doubts=tuple(found), notes=notes)
 
     def _metric(self, changes: Mapping[str, str]) -> float | None:
-        """Returns the answer's metric with these changes, or None if the run fails."""
         session = self._session
         if changes:
             self._copy.edit(changes, "try")

@@ -47,8 +47,6 @@ class Observation:
 
 
 class Actions:
-    """The actions available in one run."""
-
     def __init__(self, session: Session) -> None:
         self._session = session
         self._workspace = session.workspace

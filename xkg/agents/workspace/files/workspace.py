@@ -205,7 +205,6 @@ class Workspace:
         self._lay_out_tree()
 
     def files_of(self, number: int) -> dict[str, TreeFile]:
-        """Returns all files in a version."""
         files: dict[str, TreeFile] = {}
         for changes in self._changes[: number + 1]:
             _change(files, changes)

@@ -24,8 +24,8 @@ def evaluation(
     files: Mapping[str, str], metric: Metric, protect: Sequence[str] = (), deadly: Collection[str] = ()
 ) -> dict[str, str]:
     """Returns a digest of each part of the measurement code, by `path::name` (or `path`). Ignores layout and comments.
-    A protected file that does not parse counts as one part. So does each file in `deadly`, because these files crash
-    the parser and are never parsed."""
+    A protected file that does not parse counts as one part. Files in `deadly` crash the parser, so they are never
+    parsed and also count as one part each."""
     found: dict[str, list[str]] = {}
     for path, text in files.items():
         whole = path in protect or path in deadly or is_test_file(path)
