@@ -51,7 +51,7 @@ _CONTEXT = 20
 
 def joined(first: Sequence[Replacement], second: Iterable[Replacement], files: Mapping[str, str]) -> list[Replacement]:
     """Combines two changes to the same files. If a change in `second` lies inside a change in `first`, it is applied to
-    the new text of `first`. It is dropped if that text does not contain the old code exactly once."""
+    the new text of `first`. The change is dropped if that text does not contain the old code exactly once."""
     own, rest = list(first), []
     for inner in second:
         at = next(

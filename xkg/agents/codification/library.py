@@ -111,8 +111,8 @@ class Library:
         )
 
     def _text(self, paper: "Paper", excerpts: "Sequence[Excerpt]") -> tuple[str | None, tuple[str, ...]]:
-        """Returns the method's text, and notes on what it omits. The text is None if the paper is not on this machine
-        or has no method section."""
+        """Returns the method's text, and notes on omitted sections. The text is None if the paper is not on this
+        machine or has no method section."""
         from xkg.agents.codification.method_text import method_text
         from xkg.build.parsed_papers import parsed_paper
 

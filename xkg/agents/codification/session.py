@@ -87,8 +87,8 @@ class Session:
     def measured(
         self, workspace: Workspace, commands: Commands, trace: Sequence[str] = (), first: Sequence[str] = ()
     ) -> RunResult:
-        """Runs the task's command and its evaluation in a workspace, which may contain files other than the current
-        ones. `trace` and `first` have the same meaning as in `Commands.run`."""
+        """Runs the task's command and its evaluation in a workspace. The workspace may differ from the session's own.
+        `trace` and `first` have the same meaning as in `Commands.run`."""
         task, metric = self.task, self.task.parsed_metric
         return measured(
             commands, workspace, task.run, task.evaluate, metric, self.reader, self.origin(),
@@ -157,9 +157,9 @@ class Session:
         return next(filter(None, named), "(none named)")
 
     def related(self) -> list[str]:
-        """Returns the files that belong to the method, as many as fit in a prompt. The starter's files that the task
-        lists come first. If the task lists none, the starter's Python files nearest to the script come first. Related
-        files from elsewhere follow."""
+        """Returns the files that belong to the method, as many as fit in a prompt. Starter files that the task lists
+        come first. If the task lists none, the starter's Python files nearest to the script come first. Related files
+        from elsewhere follow."""
         script, texts = self.script(), self.workspace.texts(0)
         chosen = [path for path in self.beside.of_starter if path in texts]
         if not self.beside.of_starter:

@@ -42,12 +42,11 @@ class Doubt(Value):
 
 
 class Verdict(Value):
-    """The result of checking an answer. `faults` lists what keeps the answer from being accepted, one fault per line.
-    `doubts` lists the points that the agent must answer. `declared` lists the settings that the method changes,
-    according to the agent. `places` contains the method's parts with their lines. `never_ran` contains changed lines
-    that did not run. `evaluation_changes` and `setting_changes` are reported even if they are allowed. `touched` lists
-    measurement files that the run overwrote or removed. `remarks` describe how the metric was computed, and are not
-    faults."""
+    """The result of checking an answer. `faults` lists the problems that prevent acceptance, one per line. `doubts`
+    lists the points that the agent must answer. `declared` lists the settings that the method changes, according to the
+    agent. `places` contains the method's parts with their lines. `never_ran` contains changed lines that did not run.
+    `evaluation_changes` and `setting_changes` are reported even if they are allowed. `touched` lists measurement files
+    that the run overwrote or removed. `remarks` describe how the metric was computed, and are not faults."""
 
     faults: tuple[str, ...]
     doubts: tuple[Doubt, ...] = ()

@@ -17,7 +17,7 @@ _FUSED_FROM = 5
 _MOST_METRICS = 3
 _MOST_OF_A_NAME = 0.5
 _FITTING = 0.9
-"""The minimum score for an idea. Techniques below this score are similar, but often cannot replace each other."""
+"""The minimum score for an idea. Techniques below this score may be similar, but often cannot replace the component."""
 
 _JUDGE = r"(?:judge|assess|evaluate|monitor|diagnose|gauge|score|track|check|test|quantify|measure)"
 _JUDGING = r"(?:judging|assessing|evaluating|monitoring|diagnosing|gauging|measuring|testing)"
@@ -51,9 +51,9 @@ def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
 
 
 def ranking(material: Material) -> list[Component]:
-    """Returns the components, most promising first. Omits components that only group other components. Components above
-    or below a chosen component are moved behind all others, and so are components whose name is a chosen name plus a
-    qualifier. Components that only measure results come last."""
+    """Returns the components, most promising first. Omits components that only group other components. A component is
+    moved behind all others if it is above or below a chosen component, or if their names differ only by a qualifier.
+    Components that only measure results come last."""
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
     related: list[Component] = []
@@ -90,9 +90,9 @@ def groupings(components: Sequence[Component]) -> Sequence[Component]:
 
 
 def _rested_on(component: Component, by_id: dict[str, Component], definitions: dict[str, str]) -> bool:
-    """Returns whether there is evidence that the method contains this component. Evidence comes from the abstract, a
-    finding, the code, stored lines, similar techniques in other papers, or the definition of a component that is
-    neither above nor below this one."""
+    """Returns whether there is evidence that the method contains this component. Evidence can come from the abstract, a
+    finding, the code, stored lines, or similar techniques in other papers. It can also come from the definition of a
+    component that is neither above nor below this one."""
     known = component.findings or component.users or component.place or component.level != "none"
     if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True

@@ -1,4 +1,4 @@
-"""Runs a command in the sandbox on a copy of a workspace's files, and counts how often lines run."""
+"""Runs a command in the sandbox on a copy of a workspace's files, and counts how often each line runs."""
 
 import base64
 import json
@@ -378,11 +378,11 @@ def packages_for(
     command: str = "",
 ) -> Environment:
     """Returns an environment for a workspace. The environment contains the packages that the Python files import (in
-    the versions from requirement files) and the packages that requirement files declare. It also contains packages that
-    provide `modules`, which were missing at run time. If `command` starts some of the files, only the imports of these
-    files and the packages in `ADDED` are installed. Modules in the tree itself or in `data` (see `Commands`) are not
-    installed. The notes list files that cannot be parsed. Raises `UnsafeInputError` if too many files cannot be
-    parsed."""
+    the versions from requirement files) and the packages that requirement files declare. The environment also contains
+    packages that provide `modules`, which were missing at run time. If `command` starts some of the files, only the
+    imports of these files and the packages in `ADDED` are installed. Modules in the tree itself or in `data` (see
+    `Commands`) are not installed. The notes list files that cannot be parsed. Raises `UnsafeInputError` if too many
+    files cannot be parsed."""
     texts = {
         path: text
         for path, file in workspace.files.items()

@@ -3,7 +3,7 @@
     folder/nodes/<operation>-<24 hex of the sha256 over its inputs>.json
 
 A node contains an operation's inputs and output. A resumed run requests its operations in the same order and finds the
-stored outputs. Only interrupted operations run again."""
+stored outputs. Only interrupted operations are repeated."""
 
 import hashlib
 import json

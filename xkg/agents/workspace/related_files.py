@@ -1,6 +1,6 @@
 """Reads code that is related to a method: files in the starter, and files and folders elsewhere on this machine. Files
 outside the starter are copied as read-only text. The copies are not available to runs and are not part of the result,
-so the program must itself contain everything that it needs from these files."""
+so the agent must copy everything that the program needs from these files."""
 
 import hashlib
 import re

@@ -108,8 +108,8 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
 
 
 def remark(outcome: CandidateOutcome) -> str:
-    """Returns remarks on an outcome. The remarks say whether the candidate replaces a failed one, changes measurement
-    code, or ran only partly."""
+    """Returns remarks on an outcome. The remarks say whether the candidate replaces a failed candidate, changes
+    measurement code, or ran only in part."""
     mended = f"replaces a candidate that failed ({outcome.mended})" if outcome.mended else ""
     moved = (
         f"the measurement may no longer be comparable: this candidate modifies {', '.join(outcome.measures)}"

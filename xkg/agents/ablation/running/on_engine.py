@@ -110,7 +110,7 @@ Elsewhere = Callable[[CandidateRun], RunOutcome]
 @contextmanager
 def spread_over(engine: Engine, settings: Settings, data: Iterable[Path], *, gpu: bool = False) -> Iterator[Elsewhere]:
     """Yields a function that runs a candidate on any free engine worker. The function may be called by as many threads
-    as there are jobs. It raises the same errors as `Worker.run`."""
+    as there are jobs. The function raises the same errors as `Worker.run`."""
     workers = engine.workers(RunCandidates(settings, tuple(data), int(gpu)), engine.jobs)
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 

@@ -154,10 +154,10 @@ class Flow:
 
     def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
         """Returns the nodes from which the `first` nodes are computed, and the facts that connect these nodes. Includes
-        a call only under two conditions: (1) the calling function contributes another node, or the callee changes an
-        object that other code references; (2) the call's own statement contributes, or the callee writes the metric or
-        changes such an object. Without these conditions, one relevant call to a function would include all other calls
-        to it. If `values` is set, excludes conditions and effects on objects."""
+        a call if two conditions hold. First, the calling function contributes another node, or the callee changes an
+        object that other code references. Second, the call's own statement contributes, or the callee writes the metric
+        or changes such an object. Without these conditions, one relevant call to a function would include all other
+        calls to it. If `values` is set, excludes conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
         # Functions that contribute a value; a leading dot marks those that change objects.
         writing = self._callers(self._writing)

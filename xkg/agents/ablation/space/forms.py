@@ -1,11 +1,11 @@
 """Decides which calls can be omitted without breaking the code.
 
-A call to one of the repository's functions can be omitted if the function returns a new list. It can also be omitted if
-the function returns its argument, changed in place or element by element. The change must use randomness or a statistic
-of the argument, as in scaling or mutation. All other functions are treated as activations and as part of a formula. For
-a library object, the constructor's arguments determine the form of the result. A size, a string or a second variable
-changes the form, as in `Linear(8, 3)`. `Dropout(0.5)` keeps the form. An object without arguments, such as `ReLU()`, is
-an activation, unless one of its methods is called (`scaler.fit_transform(x)`)."""
+A call to one of the repository's functions can be omitted if the function returns a new list. Such a call can also be
+omitted if the function returns its argument, changed in place or element by element. The change must use randomness or
+a statistic of the argument, as in scaling or mutation. All other functions are treated as activations and as part of a
+formula. For a library object, the constructor's arguments determine the form of the result. A size, a string or a
+second variable changes the form, as in `Linear(8, 3)`. `Dropout(0.5)` keeps the form. An object without arguments, such
+as `ReLU()`, is an activation, unless one of its methods is called (`scaler.fit_transform(x)`)."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set

@@ -24,7 +24,7 @@ _SEEDED_BY_THEMSELVES = frozenset({"xgboost", "lightgbm", "catboost"})
 
 
 class Seed(Value):
-    """A seed in the code. It is an integer or, if `added` is set, an expression to which runs add a number."""
+    """A seed in the code. The seed is an integer or, if `added` is set, an expression to which runs add a number."""
 
     place: Place
     at: Replacement

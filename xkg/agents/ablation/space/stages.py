@@ -217,7 +217,7 @@ def _learns(name: str) -> bool:
 
 def _is_alone(call: ast.Call, around: Around) -> bool:
     """Returns whether a call's first argument is the only one that changes in the enclosing loop. A call that combines
-    several changing values (such as candidates and their scores) is not a stage, but the method itself."""
+    several changing values (such as candidates and their scores) is not a stage of the method, but its core."""
     others = {name for each in _given(call)[1:] for name in names_in(each)}
     return others.isdisjoint(
         name.id
@@ -317,8 +317,7 @@ def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Ar
 
 def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
     """Yields sites for `shuffle(rows)`, and for calls in a loop to the repository's functions. Yields such a call only
-    if other code in the loop also changes everything that it changes. Otherwise, removing the call would remove the
-    method itself."""
+    if other code in the loop also changes everything that it changes. Otherwise, nothing of the method would remain."""
     name = last_name(call.func)
     if name == "shuffle" and name not in around.forms.own:
         yield _passed_over(source, statement, "the stage", source.code(call))

@@ -65,8 +65,8 @@ class Actions:
         }
 
     def objection(self, step: Step) -> str | None:
-        """Returns a message that tells the model why a step is invalid (an input is missing, or an edit does not
-        apply), or None if the step is valid."""
+        """Returns None if the step is valid. Otherwise, returns a message that tells the model which input is missing
+        or which edit does not apply."""
         if missing := [name for name in _NEEDED.get(step.action, ()) if getattr(step.action_input, name) in (None, "")]:
             return f"{step.action} needs {' and '.join(missing)} in action_input"
         try:

@@ -71,9 +71,9 @@ def changed_evaluation(
     new_files: Mapping[str, str],
     old_files: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Returns the changed parts in order. These are parts with a different digest, removed parts, and names that
-    `new_files` assign more often than `old_files`. New statements that print the metric count as changes if the metric
-    was printed before. Other new parts do not count as changes."""
+    """Returns the changed parts in order. A part is changed if its digest differs, if it was removed, or if `new_files`
+    assign its name more often than `old_files`. New statements that print the metric count as changes if the metric was
+    printed before. Other new parts do not count as changes."""
     changed = [name for name, digest in before.items() if after.get(name) != digest]
     if any(name.endswith(_PRINTS) for name in before):
         changed += [name for name in after if name.endswith(_PRINTS) and name not in before]

@@ -1,4 +1,4 @@
-"""Finds the packages that a repository itself contains. Scripts import these packages as if they were installed (`pip
+"""Finds the packages that are part of a repository. Scripts import these packages as if they were installed (`pip
 install -e .`)."""
 
 import re
