@@ -1,4 +1,4 @@
-"""Extends the confined parsing process, which builds use, with the agents' tasks."""
+"""Adds the agents' tasks to the confined parsing process that builds use."""
 
 from xkg.build.parsing.parsers import Parsers
 
@@ -6,6 +6,6 @@ _TASKS = ("xkg.agents.workspace.parsing", "xkg.agents.codification.parsing", "xk
 
 
 def agent_parsers() -> Parsers:
-    """Returns the confined process. The process starts with the first call, and stops when it is closed or
+    """Returns the confined process, which starts with the first call and stops when it is closed or
     garbage-collected."""
     return Parsers(tasks=_TASKS)

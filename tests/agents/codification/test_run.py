@@ -183,11 +183,11 @@ def test_an_answer_is_accepted_only_when_its_lines_ran(world: World) -> None:
     ]
     result = world.run(steps=3)
     assert result.result == "C"
-    assert "none of its changed lines ran" in " ".join(result.faults)
+    assert "ran none of its changed lines" in " ".join(result.faults)
     told = world.endpoint.requests[-1]["messages"][1]["content"]
     assert "not accepted" in told
     *_, ended, _ = (event.outcome for event in world.events if isinstance(event, StepTaken))
-    assert ended.endswith("none of its changed lines ran when the program did: call it there"), ended
+    assert ended.endswith("the program ran none of its changed lines; call this code in the program"), ended
 
 
 def test_edits_of_an_answer_that_is_not_accepted_stay_and_are_no_final_commit(world: World) -> None:
@@ -362,7 +362,7 @@ def test_an_evaluation_of_its_own_is_out_of_reach_of_edited_code(world: World) -
     ]
     result = world.run(world.task(evaluate="python measure.py"))
     assert world.asked("this changes how the result is measured (measure.py") == 1
-    assert world.asked("the run overwrote files that measure: measure.py; do not write to them")
+    assert world.asked("the run overwrote files with measurement code: measure.py; do not write to them")
     assert result.result == "A", result
     assert result.metric_before is not None
     assert 0 < (result.metric_after or 0) < result.metric_before

@@ -376,8 +376,8 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
         ("open(p, 'wb')", "input/all/a.csv", r"\(pass --setup 'mkdir -p input/all'"),
         ("np.savetxt(p, x)", "input/all/a.csv", r"\(pass --setup 'mkdir -p input/all'"),
         ("open(p)", r"lib\\here.csv", r"\(a Windows path: the repository has lib/here\.csv"),
-        ("open(p)", "/data/rows.csv", r"\(runs cannot see files outside .*; move /data/rows\.csv inside"),
-        ("open(p)", "../rows.csv", r"\(runs cannot see files outside .* move \.\./rows\.csv inside"),
+        ("open(p)", "/data/rows.csv", r"\(runs cannot see files outside .*; move /data/rows\.csv into"),
+        ("open(p)", "../rows.csv", r"\(runs cannot see files outside .* move \.\./rows\.csv into"),
     ],
 )
 def test_a_missing_file_is_named_with_its_option(workspace: Workspace, code: str, path: str, remedy: str) -> None:
@@ -420,7 +420,7 @@ def test_a_module_whose_file_has_other_capitals_is_named_with_the_command_that_g
         (
             'Traceback (most recent call last):\n  File "/tmp/job/work/old/words.py", line 2, in <module>\n'
             '    env.render()\n  File "/site/pyglet/x.py", line 9, in f\nNoSuchDisplayException: Cannot connect\n',
-            "pass --setup 'sed -i 2s/[[:graph:]].*/pass/ old/words.py', since runs have no display and this line draws",
+            "pass --setup 'sed -i 2s/[[:graph:]].*/pass/ old/words.py', since this line needs a display",
         ),
     ],
 )

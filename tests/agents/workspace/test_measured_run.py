@@ -150,7 +150,7 @@ def test_a_shared_process_is_told(world: Workspace, commands: Commands, reader: 
     said = "\n".join(remarks(result, METRIC, reader, origin))
     assert not result.apart
     assert "in a process that may run edited code" in said
-    assert ("overwrote or removed files that measure: evaluate.py, metrics.py" in said) == (kind.startswith("files"))
+    assert ("removed files with measurement code: evaluate.py, metrics.py" in said) == (kind.startswith("files"))
 
 
 def test_landlock_measures_apart_too(world: Workspace, reader: SourceReader) -> None:

@@ -68,7 +68,7 @@ def test_links_pipes_binaries_and_large_files_of_a_folder_are_left_out(code: Pat
     assert set(found.texts) == {"related/attention/model.py", "related/attention/deep/layer.py"}
     assert "secret" not in str(found.texts)
     [note] = found.notes
-    assert "files are left out: links, files over 200 kB, or files not in UTF-8" in note
+    assert "files are left out: links, files over 200 kB, or files that are not UTF-8" in note
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")

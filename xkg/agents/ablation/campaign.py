@@ -107,7 +107,7 @@ class _Runner:
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
         """Switches to an environment with the packages that were available on `day` (the newest packages if `day` is
-        None). Also rereads the baseline's files."""
+        None), and reloads the baseline's files."""
         start = self._start
         self._runs = Runs(
             Bench(self._task, start.runner, environment, self._parser, self._gpus, self._fetched),
@@ -186,7 +186,9 @@ class _Runner:
             planned = asked_plan(self._questions, self._task, self._base, self._runs.texts)
             self._task = planned_task(self._task, planned)
             notes.append(f"planned by the model: {' '.join(planned.summary.split())[:400]}")
-            notes += [f"missing in the repository, per the plan: {' '.join(gap.split())[:200]}" for gap in planned.gaps]
+            notes += [
+                f"not in the repository, according to the plan: {' '.join(gap.split())[:200]}" for gap in planned.gaps
+            ]
             start.notify(f"plan: {self._task.command(self._task.seeds[0])}, {', '.join(self._task.metrics)}")
 
         attempts: list[RunOutcome] = []
@@ -288,8 +290,7 @@ class _Runner:
         return [first, *(run.result() for run in others)]
 
     def _varied(self) -> tuple[str, ...]:
-        """Describes the seeds set in the code, which later runs vary. Omits seeds on lines that the baseline does not
-        run."""
+        """Describes the seeds in the code that later runs vary. Omits seeds on lines that the baseline does not run."""
         return tuple(
             f"{seed.place}: {seed.at.old} → {', '.join(seed.other(n).new for n in range(1, len(self._task.seeds)))}"
             for seed in self._runs.vary
@@ -297,7 +298,8 @@ class _Runner:
         )
 
     def _ran(self, place: Place) -> bool:
-        """Returns whether the baseline may have run or read any line in `place`."""
+        """Returns whether the baseline ran a line in `place` or, if `place` is not in a Python file, opened the file.
+        Returns true if this is unknown."""
         executed, opened = self._traced.executed, self._traced.opened
         if executed is None or not place.path.endswith(".py"):
             return opened is None or place.path == COMMAND or place.path in opened

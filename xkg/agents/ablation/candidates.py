@@ -14,7 +14,7 @@ KINDS: tuple[Kind, ...] = ("toggle", "scale", "replace", "grid")
 
 
 COMMAND = ""
-"""Stands for the task's `run` command where a change expects a file path."""
+"""A change with this path modifies the task's `run` command, not a file."""
 
 
 class Place(Value):

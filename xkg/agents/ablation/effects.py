@@ -72,7 +72,6 @@ def unchanged(values: Sequence[float]) -> Effect:
 
 
 def outside(baseline: Sequence[float], value: float) -> bool:
-    """Returns whether a value is outside the range of the baseline's values."""
     return not min(baseline) <= value <= max(baseline)
 
 

@@ -143,7 +143,7 @@ def _is_own(output: str, files: Mapping[str, bytes]) -> bool:
     if call is None or not frames or frames[-1]["path"] not in files:
         return False
     *outer, name = call[1].replace(".<locals>", "").split(".")
-    # Methods are identified by their class, which Python before 3.10 does not report.
+    # Before Python 3.10, error messages omit a method's class, so the class is read from the failing line.
     is_method = name.startswith("__")
     names = outer[-1:] or (_CALLED.findall(frames[-1]["code"]) if is_method else [name])
     defined = [rb"^[ \t]*(?:async )?(?:def|class) %s\b" % re.escape(each.encode()) for each in names]

@@ -1,4 +1,4 @@
-"""Applies exact source changes, and checks them before spending a run on them.
+"""Applies exact source changes, and checks each change before it is run.
 
 A replacement applies only if the file contains the old text at the given offsets. A candidate is refused if its change
 is empty, affects only comments, or does not parse. Changes to code outside the candidate's places, or to code that
@@ -50,8 +50,8 @@ _CONTEXT = 20
 
 
 def joined(first: Sequence[Replacement], second: Iterable[Replacement], files: Mapping[str, str]) -> list[Replacement]:
-    """Combines two changes to the same files. A change in `second` that lies inside a change in `first` applies to the
-    new text. The change is dropped unless the new text contains the code to replace exactly once."""
+    """Combines two changes to the same files. If a change in `second` lies inside a change in `first`, it is applied to
+    the new text of `first`. The change is dropped if that text does not contain the old code exactly once."""
     own, rest = list(first), []
     for inner in second:
         at = next(

@@ -10,14 +10,14 @@ from xkg.value import Value
 
 
 class RunOutcome(Value):
-    """The outcome of one run of a command: its metrics (primary metric first), or the reason why it has none. `seconds`
-    is the duration of the run, and `overhead` is the time spent before and after it. For a traced run, `executed` lists
-    the executed lines by file, and `opened` lists the files that the run opened. `printed` is the file and line that
+    """The outcome of one run of a command: its metrics (primary metric first), or why it has none. `seconds` is the
+    duration of the run, and `overhead` is the time spent before and after it. For a traced run, `executed` lists the
+    executed lines by file, and `opened` lists the files that the run opened. `printed` is the file and line that
     printed the metric. `never_ran` lists the candidate's places in which no line ran. `reached` tells whether any place
     ran, or is None if the place is in a configuration file or tracing gave up. `rewritten` lists repository files that
     the run overwrote. `touched` lists files with measurement code that the run overwrote or removed. `apart` means that
-    no edited file was present when the metric was computed. `claimed` is then the metric that the run itself reported.
-    `left_at` is the byte offset of the setup's archive in the file that contains it."""
+    no edited file was present when the metric was computed. In that case, `claimed` is the metric that the run itself
+    reported. `left_at` is the byte offset of the setup's archive in the file that contains it."""
 
     seed: int
     command: str
@@ -45,8 +45,8 @@ class RunOutcome(Value):
 
 class Baseline(Value):
     """The baseline's runs. `noise` is the standard deviation over seeds relative to the mean. `exact` means that all
-    runs yielded the same value, regardless of the seed. `one_seed` is the reason why the noise is unknown, or ''.
-    `varied` lists the seeds that later runs changed."""
+    runs yielded the same value, regardless of the seed. `one_seed` says why the noise is unknown, or is empty. `varied`
+    lists the seeds that later runs changed."""
 
     runs: tuple[RunOutcome, ...]
     verdict: str
@@ -102,7 +102,7 @@ class Lesson(Value):
 
 
 class ModelUse(Value):
-    """A run's use of its language model. `dollars` is None if a price is unknown."""
+    """The language model of a run, with its calls and costs. `dollars` is None if a price is unknown."""
 
     model: str
     calls: int
@@ -136,7 +136,7 @@ class CandidateOutcome(Value):
     @property
     def tried(self) -> bool:
         """Returns whether the outcome reveals anything about its component: a run yielded a value, diverged or exceeded
-        a limit. A change that did not take effect, or that the code rejected, reveals nothing about the component."""
+        a limit. A change reveals nothing if it did not take effect or if the code rejected it."""
         return self.failure is None or self.failure in _SAYS_SOMETHING
 
     @property

@@ -93,7 +93,6 @@ def seeds(mark: Mark, texts: Texts, settings: Sequence[Setting], command: str, w
 
 
 def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...]:
-    """Returns all functions with their lines."""
     found = []
     for source in python_sources(mark, texts, without):
         for name, node in source.functions:
@@ -105,7 +104,6 @@ def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...
 
 
 def commands(_: Mark, texts: Texts, paths: frozenset[str], keys: Sequence[str]) -> tuple[str, ...]:
-    """Returns the result of `stated_commands`."""
     return tuple(stated_commands(texts, paths, keys))
 
 

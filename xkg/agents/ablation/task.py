@@ -25,10 +25,10 @@ class Task(Value):
     `xkg.agents.workspace.measured_run.measured`). The first of `metrics` is the primary metric. A metric is written as
     `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern such as `accuracy ([0-9.]+):max`. If `run` or
     `metrics` is empty, a model must find the missing value. `claimed` is the metric's value in the paper. A measured
-    value within the relative `tolerance` reproduces it. `data` maps paths in the repository to read-only folders on
-    this machine. `budget` is the maximum number of candidates. `seconds`, `memory_mb` and `disk_mb` limit one run and,
-    separately, its evaluation. `devices` lists the GPUs (`nvidia:0`, or `nvidia` for all of a machine's GPUs). Each run
-    uses one of them."""
+    value reproduces the claim if it lies within the relative `tolerance`. `data` maps paths in the repository to
+    read-only folders on this machine. `budget` is the maximum number of candidates. `seconds`, `memory_mb` and
+    `disk_mb` limit one run and, separately, its evaluation. `devices` lists the GPUs (`nvidia:0`, or `nvidia` for all
+    of a machine's GPUs). Each run uses one of them."""
 
     repo: str
     run: str = ""
@@ -57,7 +57,6 @@ class Task(Value):
 
     @property
     def is_whole(self) -> bool:
-        """Returns whether the task has a command and a metric."""
         return bool(self.run and self.metrics)
 
     @property
@@ -77,7 +76,7 @@ class Task(Value):
 
     def with_modules_of(self, folder: str, name: str = "") -> "Task":
         """Returns a copy of the task whose commands set PYTHONPATH, so that Python finds the modules in a repository
-        folder. If `name` is set, Python finds the folder itself as the package `name`."""
+        folder. If `name` is set, the folder itself is importable as the package `name`."""
         place = f"$PWD{folder and '/'}{folder}"
         link = f'names=$(mktemp -d) && ln -s "{place}" "$names/{name}" && ' if name else ""
         path = f'{link}export PYTHONPATH="{"$names" if name else place}${{PYTHONPATH:+:$PYTHONPATH}}" && '
@@ -101,9 +100,9 @@ def parse_metric(text: str) -> Metric:
 
 
 def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool = False, offered: bool = False) -> Task:
-    """Reads a task from a file. Flags other than None override the file's fields. The command and metric may be missing
-    if the task is `planned` by a model. The command may also be missing if commands are `offered`. Raises `InputError`
-    if the file cannot be read or a value is missing or invalid."""
+    """Reads a task from a file. `flags` override the file's fields unless they are None. The command and metric may be
+    missing if a model plans them (`planned`). The command may also be missing if the caller offers commands to choose
+    from (`offered`). Raises `InputError` if the file cannot be read or a value is missing or invalid."""
     values: dict[str, Any] = {}
     if path is not None:
         values = read_fields(path)

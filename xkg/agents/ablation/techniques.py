@@ -1,4 +1,5 @@
-"""Turns a paper's techniques into components. Ranks them as in a plan, and finds their places with `locate`."""
+"""Turns a paper's techniques into components. Ranks the components in the same way as ablation plans, and finds their
+places with `locate`."""
 
 from pathlib import Path
 
@@ -15,8 +16,8 @@ _ABOUT = 300
 
 
 def paper_with_techniques(service: Service, paper: str) -> PaperAnswer:
-    """Returns the graph's answer for a paper. Raises `InputError` if the paper has no techniques, `UnknownIdError` if
-    the paper is not in the graph, and `StoreError` if the graph cannot be read."""
+    """Looks up a paper in the graph, and requires that the paper has techniques. Raises `InputError` if the paper has
+    no techniques, `UnknownIdError` if the paper is not in the graph, and `StoreError` if the graph cannot be read."""
     answer = service.paper(paper, full=True)
     if not answer.techniques:
         raise InputError(f"paper {answer.id} has no technique to ablate; build the paper first, or omit --paper")

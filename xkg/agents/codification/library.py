@@ -111,8 +111,8 @@ class Library:
         )
 
     def _text(self, paper: "Paper", excerpts: "Sequence[Excerpt]") -> tuple[str | None, tuple[str, ...]]:
-        """Returns the method's text, and notes on omissions. The text is None if the paper is not on this machine or
-        has no method section."""
+        """Returns the method's text, and notes on omitted sections. The text is None if the paper is not on this
+        machine or has no method section."""
         from xkg.agents.codification.method_text import method_text
         from xkg.build.parsed_papers import parsed_paper
 
@@ -131,7 +131,8 @@ class Library:
         return plan if "\n- " in plan else ""
 
     def _code_of(self, techniques: "Sequence[str]") -> str:
-        """Returns these techniques' code with its verified levels, up to the maximum size."""
+        """Returns the code of these techniques, with its levels. Replaces code that exceeds the maximum size with a
+        note."""
         found, room = [], _CONTEXT_TOKENS * 4
         for technique in dict.fromkeys(techniques):
             text = self.code(technique)
@@ -149,7 +150,7 @@ class Library:
 
 
 def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
-    """Returns the names of techniques without components. Each technique follows the techniques that it uses. Omits
+    """Returns the names of techniques without components. A technique comes after the techniques that it uses. Omits
     composed techniques, because they are complete once their components are built."""
     from xkg.serve.context.parts import build_order, uses
     from xkg.store.index_entries import entries

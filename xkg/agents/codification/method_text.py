@@ -13,7 +13,8 @@ from xkg.model import Excerpt
 from xkg.text.unicode import printable_line
 
 MOST_CHARACTERS = 32_000
-"""The maximum length of the text, about 8,000 tokens, because every prompt in a run includes it."""
+"""The maximum length of the text (about 8,000 tokens). The text is limited because every prompt in a run includes
+it."""
 
 _SETTINGS = re.compile(
     r"\bhyper-?parameters?\b|\bimplementations?\b|\btraining details\b|\bsettings?$|\bset-?up$|\bconfigurations?\b",

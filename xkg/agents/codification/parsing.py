@@ -60,9 +60,9 @@ def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, wit
     """Returns the changes in code that computes the metric, and new fixed seeds, keyed by name or line."""
     old, new = (list(python_sources(mark, texts, without)) for texts in (before, after))
     differing = [*changed_values(old, new, metric), *changed_sources(old, new, metric)]
-    found = dict.fromkeys(differing, "the printed metric is computed from this, and it differs from the starter's")
+    found = dict.fromkeys(differing, "this code computes the printed metric, and differs from the starter's")
     for name, read in leaked(old, new, metric).items():
-        text = f"it reads {', '.join(read)[:100]}, which the starter reads only for the metric"
+        text = f"it reads {', '.join(read)[:100]}, which the starter reads only to compute the metric"
         found[name] = f"{found[name]}; {text}" if name in found else text
     known = {(seed.place.path, seed.at.old) for seed in find_seeds(old, (), {}, "").found}
     for seed in find_seeds(new, (), {}, "").found:

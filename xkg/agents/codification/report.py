@@ -12,7 +12,6 @@ _LONGEST_METHOD, _LONGEST_OBSERVATION, _LONGEST_DIFF = 6000, 1200, 200_000
 
 
 def written(session: Session, history: Sequence[Taken], verdict: Verdict | None, result: CodificationResult) -> str:
-    """Returns the report as Markdown."""
     return "\n\n".join(_blocks(session, history, verdict, result)) + "\n"
 
 

@@ -7,10 +7,10 @@ from xkg.value import Value
 
 
 class CodificationResult(Value):
-    """The result of a run. `result` is the published class. A is error-free and better than the starter, B is
-    error-free, C is erroneous, and D means that nothing was implemented. `faults` lists the reasons for class C.
-    `doubts` lists unproven claims of class A or B. `stopped` is the reason why the run ended without an accepted
-    answer. `dollars` is None if a price is unknown."""
+    """The result of a run. `result` is one of four classes. A is error-free and better than the starter, B is
+    error-free, C has errors, and D means that nothing was implemented. `faults` lists the reasons for class C. `doubts`
+    lists unproven claims of class A or B. `stopped` says why the run ended without an accepted answer. `dollars` is
+    None if a price is unknown."""
 
     run: str
     mode: Mode

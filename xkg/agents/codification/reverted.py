@@ -1,5 +1,5 @@
-"""Builds versions of an edited file with one change reverted or one statement removed. Also builds a version that
-records which new operations merely return one of their operands."""
+"""Builds versions of an edited file in which one change is reverted or one statement is removed. Also builds a version
+that records which new operations merely return one of their operands."""
 
 import ast
 import io
@@ -77,8 +77,8 @@ def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int
 
 
 def watched(path: str, text: str, lines: Set[int]) -> Watched:
-    """Returns a version of a file that records the arithmetic in these lines. Skips operations on settings that may be
-    neutral (`ALPHA = 1`). Raises `SyntaxError` if the file is not valid Python."""
+    """Returns a version of a file that records the arithmetic in these lines. Skips operations on settings, because a
+    setting's value may be neutral (`ALPHA = 1`). Raises `SyntaxError` if the file is not valid Python."""
     tree = syntax_tree(text)
     recorder = _Recorder(path, lines, {re.findall(r"\w+", name)[-1] for name in settings({path: text})})
     tree = ast.fix_missing_locations(recorder.visit(tree))
@@ -113,8 +113,8 @@ class _Recorder(ast.NodeTransformer):
 
 
 def _taken_back(tree: ast.Module, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yields a change's lines (0-based, end exclusive), then the lines before and after its new top-level statements,
-    because other changes may need these statements."""
+    """Yields the lines of a change (0-based, end exclusive). Then yields only its lines before and after the new
+    top-level statements, because other changes may need these statements."""
     yield first, last
     whole = [range(_first_line(each) - 1, each.end_lineno or each.lineno) for each in tree.body]
     whole = [each for each in whole if first <= each.start and each.stop <= last]

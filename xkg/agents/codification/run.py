@@ -3,7 +3,7 @@
     <graph>/runs/<run>/task.json, method.txt   the task
     <graph>/runs/<run>/nodes/          the finished steps, runs and answers (`xkg.agents.workspace.operations`)
     <graph>/runs/<run>/result.json, report.md, transcript.jsonl, changes.patch
-    <graph>/runs/<run>/related/            copies of the related files from elsewhere
+    <graph>/runs/<run>/related/            copies of the related files outside the starter
     and the files of `xkg.agents.workspace`
 
 A run's name contains a digest of the task and the starter's content. Repeating a command resumes the same run, or
@@ -85,7 +85,7 @@ def codify(
     related: RelatedFiles,
     packages: Callable[[Workspace, Sequence[str]], Environment],
 ) -> CodificationResult:
-    """Runs or resumes a task in `folder`. Reuses earlier questions, runs and paid-for answers. `packages` creates a
+    """Runs or resumes a task in `folder`. Reuses the stored answers and runs of earlier attempts. `packages` creates a
     workspace's environment with additional modules.
 
     If the model becomes unavailable (budget spent, no endpoint, no usable answer), the result's `stopped` contains the

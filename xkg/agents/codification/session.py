@@ -1,5 +1,5 @@
-"""The state that a run's steps share: task, workspace, models and library. Also runs the code, and reuses earlier
-results for the same files."""
+"""Defines the state that the steps of a run share: task, workspace, models and library. Runs the code, and reuses
+earlier results for the same files."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ _MOST_NAMES = 4000
 
 
 class AddedModules(Value):
-    """The modules that runs did not find and whose packages were then added."""
+    """The modules that were missing in a run, and whose packages were added."""
 
     names: tuple[str, ...] = ()
 
 
 class Baseline(Value):
-    """The starter's own run: the metric, or why it is missing, and the files that the run removed or overwrote in its
-    copy (None if unknown)."""
+    """The result of running the unchanged starter: the metric, or why it is missing, and the files that the run removed
+    or overwrote in its copy (None if unknown)."""
 
     metric: float | None = None
     problem: str | None = None
@@ -87,8 +87,8 @@ class Session:
     def measured(
         self, workspace: Workspace, commands: Commands, trace: Sequence[str] = (), first: Sequence[str] = ()
     ) -> RunResult:
-        """Runs the task's command and its evaluation in a workspace, which may contain files other than the current
-        ones. `trace` and `first` have the same meaning as in `Commands.run`."""
+        """Runs the task's command and its evaluation in a workspace. The workspace may differ from the session's own.
+        `trace` and `first` have the same meaning as in `Commands.run`."""
         task, metric = self.task, self.task.parsed_metric
         return measured(
             commands, workspace, task.run, task.evaluate, metric, self.reader, self.origin(),
@@ -113,7 +113,6 @@ class Session:
         return self.operations.get("modules", {}, AddedModules) or AddedModules()
 
     def origin(self) -> Origin:
-        """Describes how the current files differ from the starter."""
         return Origin(
             edited=tuple(self.workspace.changed()), measuring=self._measuring, outputs=self.baseline.rewritten
         )
@@ -158,9 +157,9 @@ class Session:
         return next(filter(None, named), "(none named)")
 
     def related(self) -> list[str]:
-        """Returns the files that belong to the method, as many as fit in a prompt. The starter's files that the task
-        lists come first. If the task lists none, the starter's Python files nearest to the script come first. Related
-        files from elsewhere follow."""
+        """Returns the files that belong to the method, as many as fit in a prompt. Starter files that the task lists
+        come first. If the task lists none, the starter's Python files nearest to the script come first. Related files
+        from elsewhere follow."""
         script, texts = self.script(), self.workspace.texts(0)
         chosen = [path for path in self.beside.of_starter if path in texts]
         if not self.beside.of_starter:

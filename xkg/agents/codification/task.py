@@ -23,12 +23,12 @@ _TEXTS = (".txt", ".rst", "")
 class Task(Value):
     """A task. `method` is a file (`paper.tex#sec:method` for one section), a paper or technique in the graph, or the
     text itself. `run` is the command whose output or files contain `metric`. If the command `evaluate` is set, it
-    reports the metric instead. `evaluate` sees the files that `run` left behind, but edited files only if it fails
-    without them. `script` is the file to start from, by default the first file mentioned in `run`. `baseline` is the
-    starter's metric, which is measured if None. `related` lists files and folders that belong to the method, in the
-    starter or (read-only) elsewhere on this machine. `data` maps paths in the starter to folders that runs may read.
-    `protect` lists additional parts of the evaluation (`path` or `path::function`). The evaluation may change only if
-    `may_change_evaluation` is set."""
+    reports the metric instead. `evaluate` runs on the files that `run` left behind. The edited files are added only if
+    the evaluation fails without them. `script` is the file to start from, by default the first file mentioned in `run`.
+    `baseline` is the starter's metric. If `baseline` is None, the metric is measured. `related` lists files and folders
+    that belong to the method, in the starter or (read-only) elsewhere on this machine. `data` maps paths in the starter
+    to folders that runs may read. `protect` lists additional parts of the evaluation (`path` or `path::function`). The
+    evaluation may change only if `may_change_evaluation` is set."""
 
     method: str
     starter: str
@@ -95,7 +95,7 @@ def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
 
 
 def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Makes paths in a task file, which are relative to the file's folder, relative to the working directory."""
+    """Converts paths relative to the task file's folder to paths relative to the working directory."""
     for name in ("method", "starter"):
         value = fields.get(name)
         path, mark, rest = value.partition("#") if isinstance(value, str) else ("", "", "")
@@ -110,8 +110,8 @@ def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _related_beside(name: str, folder: Path, starter: Path) -> str:
-    """Converts a related file's path. A path in the starter is kept. A path relative to the task file's folder becomes
-    relative to the working directory."""
+    """Converts a related file's path. Paths in the starter stay as they are. Paths relative to the task file's folder
+    become relative to the working directory."""
     usable = 0 < len(name) < 1000 and "\0" not in name and not Path(name).is_absolute()
     of_starter = usable and (starter / name).exists() and not name.startswith("..")
     return str(folder / name) if usable and not of_starter and (folder / name).exists() else name

@@ -1,4 +1,4 @@
-"""Decides whether a run is done, based on evidence from running the code rather than a model's opinion."""
+"""Decides whether a run is done. The decision is based on running the code, not on a model's opinion."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -15,13 +15,13 @@ Class = Literal["A", "B", "C", "D"]
 MEANING: dict[Class, str] = {
     "A": "error-free and better than the starter",
     "B": "error-free",
-    "C": "erroneous",
+    "C": "has errors",
     "D": "nothing was implemented",
 }
 
 
 class Doubt(Value):
-    """An open question about an answer without faults. `about` identifies the question. `answer` is the agent's answer,
+    """A question about an answer that has no faults. `about` identifies the question. `answer` is the agent's answer,
     or ''. `more` is shown only to the agent. The line numbers are set if the question is about lines in a file."""
 
     about: str
@@ -42,7 +42,7 @@ class Doubt(Value):
 
 
 class Verdict(Value):
-    """The result of checking an answer. `faults` lists the reasons why the work is not done, one per line. `doubts`
+    """The result of checking an answer. `faults` lists the problems that prevent acceptance, one per line. `doubts`
     lists the points that the agent must answer. `declared` lists the settings that the method changes, according to the
     agent. `places` contains the method's parts with their lines. `never_ran` contains changed lines that did not run.
     `evaluation_changes` and `setting_changes` are reported even if they are allowed. `touched` lists measurement files
@@ -98,7 +98,7 @@ def judge(
     }
     touched = origin.touched(result)
     if touched and not task.may_change_evaluation:
-        faults.append(f"the run overwrote files that measure: {', '.join(touched[:4])}; do not write to them")
+        faults.append(f"the run overwrote files with measurement code: {', '.join(touched[:4])}; do not write to them")
     measures = reader.evaluation_changes(before, after, task.parsed_metric, task.protected)
     if measures and not task.may_change_evaluation:
         faults.append(f"the evaluation was changed: {'; '.join(measures)}; undo these changes")
@@ -126,7 +126,6 @@ def judge(
 
 
 def classify(session: Session, verdict: Verdict | None) -> Class:
-    """Returns the published class of a result."""
     if not session.workspace.changed():
         return "D"
     if verdict is None or verdict.faults:
@@ -167,7 +166,7 @@ def _misplaced(
             here = f"{place.file}:{place.start_line}-{place.end_line}"
             if not (new or span) & lines.get(place.file, {}).keys() & code:
                 what = "its changed lines" if new else "its lines"
-                faults.append(f"{part!a} at {here}: none of {what} ran when the program did: call it there")
+                faults.append(f"{part!a} at {here}: the program ran none of {what}; call this code in the program")
     if parts and len(set(unchanged)) == len(set(parts)):
         faults.append("no part is on changed lines; specify the lines that were changed")
     return faults, unchanged

@@ -67,8 +67,8 @@ def context(service: Service, paper: str) -> str:
 def _ablations(
     service: Service, material: Material, k: int, wait_seconds: float | None
 ) -> tuple[Sequence[PlannedAblation], str, bool]:
-    """Returns the ablations without lines, a description of how they were planned, and a flag that is True if only the
-    graph was used."""
+    """Returns the ablations (without lines), a description of how they were planned, and whether only the graph was
+    used."""
     if not material.components:
         return (), _ALONE, True
     questions = service.questions()
@@ -88,12 +88,12 @@ def _ablations(
 
 
 def _grouped(material: Material) -> str:
-    """Returns a note about components that are left out because they seem only to group other components. Names the
-    topmost component of each group."""
+    """Returns a note about components that are left out because they seem only to group other components. The note
+    lists the topmost component of each group."""
     left = groupings(material.components)
     ids = {component.id for component in left}
     names = [one_line(c.name) for c in left if c.parent not in ids]
-    return f"left out as headings, since nothing in the graph depends on them: {', '.join(names)}" if names else ""
+    return f"left out as mere headings that nothing in the graph depends on: {', '.join(names)}" if names else ""
 
 
 def _with_lines(

@@ -17,7 +17,7 @@ _FUSED_FROM = 5
 _MOST_METRICS = 3
 _MOST_OF_A_NAME = 0.5
 _FITTING = 0.9
-"""The minimum score for an idea. Similar techniques are often no substitutes."""
+"""The minimum score for an idea. Techniques below this score may be similar, but often cannot replace the component."""
 
 _JUDGE = r"(?:judge|assess|evaluate|monitor|diagnose|gauge|score|track|check|test|quantify|measure)"
 _JUDGING = r"(?:judging|assessing|evaluating|monitoring|diagnosing|gauging|measuring|testing)"
@@ -46,14 +46,14 @@ _ORDERS: tuple[Callable[[Component], float], ...] = (
 
 
 def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
-    """Returns at most `k` ablations without lines. Each ablation changes one of the first components in `ranking`."""
+    """Returns an ablation for each of the first `k` components in `ranking`, without the lines to change."""
     return tuple(_ablation(component) for component in ranking(material)[:k])
 
 
 def ranking(material: Material) -> list[Component]:
-    """Returns the components, most promising first. Omits components that only group other components. Components above
-    or below a chosen component come after all others, as do components with the same name plus a qualifier. Components
-    that only measure results come last."""
+    """Returns the components, most promising first. Omits components that only group other components. A component is
+    moved behind all others if it is above or below a chosen component, or if their names differ only by a qualifier.
+    Components that only measure results come last."""
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
     related: list[Component] = []
@@ -79,8 +79,8 @@ def only_measures(component: Component) -> bool:
 
 def groupings(components: Sequence[Component]) -> Sequence[Component]:
     """Returns the components of groups that nothing in the graph depends on, such as a taxonomy or a theory's headings.
-    A group is a component with its parts. Returns nothing if no other component would be left, because the graph may
-    then contain too little information."""
+    A group is a component with its parts. Returns nothing if these are all components, because the graph may simply
+    contain too little information."""
     by_id = {component.id: component for component in components}
     definitions = {component.id: _spaced(component.definition) for component in components}
     rested = {name for c in components if _rested_on(c, by_id, definitions) for name in (c.id, *_above(c, by_id))}
@@ -90,9 +90,9 @@ def groupings(components: Sequence[Component]) -> Sequence[Component]:
 
 
 def _rested_on(component: Component, by_id: dict[str, Component], definitions: dict[str, str]) -> bool:
-    """Returns whether there is evidence that the method contains this component. It may come from the abstract, a
-    finding, code, lines, similar techniques elsewhere, or the definition of a component neither above nor below this
-    one."""
+    """Returns whether there is evidence that the method contains this component. Evidence can come from the abstract, a
+    finding, the code, stored lines, or similar techniques in other papers. It can also come from the definition of a
+    component that is neither above nor below this one."""
     known = component.findings or component.users or component.place or component.level != "none"
     if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True
@@ -162,7 +162,7 @@ def _ideas(component: Component) -> tuple[str, ...]:
 
 
 def reasons(component: Component) -> list[str]:
-    """Returns the reasons why a component is worth ablating, and advice on how to ablate it."""
+    """Returns reasons for ablating a component, and advice on how to ablate it."""
     reasons = []
     if component.measured is not None:
         reasons.append(f"an ablation measured {component.measured:+.1%}")
@@ -179,7 +179,7 @@ def reasons(component: Component) -> list[str]:
     else:
         of = component.parent_name or "the method"
         unused = "no code for it is known" if component.level == "none" else "no other code is known to use it"
-        reasons.append(_bound(component) or f"{unused}, and {of} has other parts")
+        reasons.append(_bound(component) or f"{unused}, and other parts of {of} remain")
     return reasons
 
 
@@ -190,4 +190,4 @@ def _bound(component: Component) -> str:
         return "its own parts depend on it, so it is replaced, not removed"
     if _ideas(component):
         return "other papers have similar techniques, so it is replaced, not removed"
-    return "" if component.siblings else f"nothing of {component.parent_name or 'the method'} would be left without it"
+    return "" if component.siblings else f"it is the only part of {component.parent_name or 'the method'}"

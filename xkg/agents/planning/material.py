@@ -47,11 +47,11 @@ class Alternative(Value):
 class Component(Value):
     """A component of the paper's method. `mentioned` is the fraction (0 to 1) of the component's name that appears as
     consecutive words in the abstract. `findings` are the names of findings that mention the component. `users` are the
-    names of components (other than the parent) whose code contains the component's code. `siblings` is the number of
-    the parent's other parts, and `parts` is the number of the component's own parts. `place` is the score of the best
-    stored lines, or 0 if no lines are stored. `tables` are the captions of tables that mention the component.
-    `measured` is the largest relative change in ablations of this component or of the same concept in another paper, or
-    None if there are none."""
+    names of components (other than the parent) whose code contains the component's code. `siblings` counts the other
+    parts of the parent, and `parts` counts the parts of the component itself. `place` is the score of the best stored
+    lines, or 0 if no lines are stored. `tables` are the captions of tables that mention the component. `measured` is
+    the largest relative change in ablations of this component or of the same concept in another paper, or None if there
+    are none."""
 
     id: str
     name: str
@@ -129,8 +129,8 @@ def gather(service: Service, paper: str) -> Material:
 
 
 def _measured(service: Service, paper: str) -> dict[str, float]:
-    """Returns measured changes by technique. Returns none if the graph contains no ablations or cannot be queried for
-    them."""
+    """Returns measured changes by technique. Returns an empty dictionary if the graph contains no ablations or cannot
+    be queried for them."""
     found: dict[str, float] = {}
     for query in _MEASURED_BEFORE:
         with contextlib.suppress(QueryFailedError, QueryRefusedError):
@@ -151,8 +151,8 @@ _MEASURED_BEFORE = tuple(
 
 
 def _tables(service: Service, paper: str) -> dict[str, str]:
-    """Returns the tables in a paper that may contain measurements, by caption. Returns none if the paper's text is not
-    on this machine."""
+    """Returns the tables in a paper that may contain measurements, by caption. Returns an empty dictionary if the
+    paper's text is not on this machine."""
     from xkg.build.parsed_papers import parsed_paper
 
     with service.snapshot() as snapshot:
@@ -195,8 +195,8 @@ def _words(text: str) -> list[str]:
 
 
 def _mentioned(technique: TechniqueAnswer, text: str) -> float:
-    """Returns the longest run of words from one of the technique's names that occurs in the text, as a fraction of the
-    name."""
+    """Returns the fraction of a technique's name that occurs in the text as consecutive words. If the technique has
+    several names, returns the largest fraction."""
     there = f" {' '.join(_words(text))} "
     return max(
         (_longest_run(words, there) / len(words) for words in map(_words, _called(technique)) if words), default=0

@@ -34,8 +34,8 @@ class PlannedAblation(Value):
 
 
 class AblationPlan(Quoting):
-    """The ablations for a paper, most informative first. `planned_by` is the model, or the reason why only the graph
-    was used. `searched` states where the lines were searched for. `note` describes the parts that were left out.
+    """The ablations for a paper, most informative first. `planned_by` names the model, or says why only the graph was
+    used. `searched` says where the lines were searched for. `note` describes the parts that were left out.
 
     A plan's string form is Markdown."""
 

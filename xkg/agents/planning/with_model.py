@@ -12,8 +12,8 @@ from xkg.text.unicode import one_line
 
 PROMPT = load_prompt(Path(__file__).parent / "prompts" / "ablations.md")
 _DEFINITION = 200
-"""The maximum number of characters per definition in the list. The context before the list contains longer
-definitions."""
+"""The maximum number of characters per definition in the list. The prompt also contains longer definitions, before the
+list."""
 
 _LONGEST = 600
 _MOST_OPTIONS = 12

@@ -1,4 +1,4 @@
-"""Runs a command in the sandbox on a copy of a workspace's files, and counts how often lines run."""
+"""Runs a command in the sandbox on a copy of a workspace's files, and counts how often each line runs."""
 
 import base64
 import json
@@ -60,8 +60,8 @@ class Left(NamedTuple):
 
 
 class Evaluated(Value):
-    """The measurement of a run's files by a second command: the command's output, and the wanted files that it left
-    behind."""
+    """The result of a second command that measures a run's files: the command's output, and the wanted files that the
+    command left behind."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -71,16 +71,17 @@ class Evaluated(Value):
 
 
 class RunResult(Value):
-    """The result of a run. `output` combines stdout and stderr. If it is longer than 2 MB, the middle is cut. `lines`
-    counts how often each executed line in the traced files ran. `lines` is None if the run was not traced or the
-    sandbox was killed. For awaited lines, `lines` contains at least one line from each group that ran. `gave_up` means
-    that other groups may also have run. `opened` lists the tree's files that a traced run opened, or is None if
-    unknown. `printed` is the file and line that last printed a match for the pattern. `files` contains the wanted files
-    that exist. `problem` is a one-line error, or None. `removed` lists at most 20 of the tree's files that the run
-    removed from its copy. `rewritten` lists the tree's files that the run changed. If `evaluated` is set, it contains
-    the metric. `apart` means that no edited file was present when the metric was computed. `left_at` is the offset of
-    the archive of files left behind, or None. `downloads` lists failed network requests. `refused` lists hosts that the
-    run was not allowed to reach. `lacks_gpu` means that the run failed because CUDA is missing."""
+    """The result of a run. `output` combines stdout and stderr. If the output is longer than 2 MB, its middle is left
+    out. `lines` counts how often each executed line in the traced files ran. `lines` is None if the run was not traced
+    or the sandbox was killed. For awaited lines, `lines` contains at least one line from each group that ran. `gave_up`
+    means that tracing stopped early, so other groups may also have run. `opened` lists the tree's files that a traced
+    run opened, or is None if unknown. `printed` is the file and line that last printed a match for the pattern. `files`
+    contains the wanted files that exist. `problem` is a one-line error, or None. `removed` lists at most 20 of the
+    tree's files that the run removed from its copy. `rewritten` lists the tree's files that the run changed. If
+    `evaluated` is set, it contains the metric. `apart` means that no edited file was present when the metric was
+    computed. `left_at` is the offset of the archive of files left behind, or None. `downloads` lists failed network
+    requests. `refused` lists hosts that the run was not allowed to reach. `lacks_gpu` means that the run failed because
+    CUDA is missing."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -109,7 +110,7 @@ class RunResult(Value):
         return self.ended == "exited" and self.exit_code == 0
 
     def metric_or_problem(self, metric: Metric, reader: SourceReader) -> tuple[float | None, str | None]:
-        """Returns the metric's value, or the reason why there is none."""
+        """Returns the metric's value, or a message that says why there is none."""
         try:
             source = self.evaluated or self
             return reader.metric(metric, source.output, source.files), None
@@ -117,8 +118,8 @@ class RunResult(Value):
             return None, str(error)
 
     def claimed(self, metric: Metric, reader: SourceReader) -> float | None:
-        """Returns the metric in the run's own output and files, if a second command measured the run, or None if the
-        run reported no value."""
+        """If a second command measured the run, returns the metric that the run itself reported. Returns None
+        otherwise, or if the run reported no value."""
         own = self.model_copy(update={"evaluated": None})
         return None if self.evaluated is None else own.metric_or_problem(metric, reader)[0]
 
@@ -127,7 +128,7 @@ class Commands:
     """Runs commands in workspaces with one set of packages. `data` maps paths in the tree to read-only folders or files
     on this machine. `variables` are added to the sandbox's environment. `gpu` is a GPU that runs may use.
     `limits.disk_mb` limits the data that a run writes, including its copy of the tree. `fetched` contains the files
-    that a `fetch` command left behind. Each run sees them unchanged.
+    that a `fetch` command left behind. Each run starts with these files in their original state.
 
     Raises `InputError` if data does not exist or would hide a file in the tree."""
 
@@ -177,10 +178,10 @@ class Commands:
         first: Sequence[str] = (),
     ) -> RunResult:
         """Runs a shell command with Bash, stopping at the first failure, and returns the result. `trace` lists Python
-        files in the tree, which run more slowly while the result counts how often their lines ran. `printed` is a
-        pattern; the result includes the line that last printed a match. `wanted` lists the files that the command
-        should leave behind. `awaited` maps files to groups of lines. The trace records whether any line in each group
-        ran, and stops once every group has run.
+        files in the tree. These files run more slowly, and the result counts how often each of their lines ran.
+        `printed` is a pattern, and the result includes the line of code that last printed a match. `wanted` lists the
+        files that the command should leave behind. `awaited` maps files to groups of lines. The trace records whether
+        any line in each group ran, and stops once every group has run.
 
         `leaves` is an archive for the files that the command creates or overwrites (`RunResult.left_at`). A later
         command receives these files as `left`, except hidden files, files in `wanted`, and files that Python could
@@ -345,7 +346,7 @@ class Commands:
             "memory": f"it used more than {self.limits.memory_mb} MB of memory",
             "disk": f"it wrote more than {self.limits.disk_mb} MB",
             "output": "its output never ended",
-        }.get(result.ended, "it was killed, either for starting too many processes or by the system")
+        }.get(result.ended, "it was killed by the system, or because it started too many processes")
 
 
 def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
@@ -377,11 +378,11 @@ def packages_for(
     command: str = "",
 ) -> Environment:
     """Returns an environment for a workspace. The environment contains the packages that the Python files import (in
-    the versions from requirement files) and the packages that requirement files declare. It also contains packages that
-    provide `modules`, which were missing at run time. If `command` starts some of the files, only the imports of these
-    files and the packages in `ADDED` are installed. Modules in the tree itself or in `data` (see `Commands`) are not
-    installed. The notes list files that cannot be parsed. Raises `UnsafeInputError` if too many files cannot be
-    parsed."""
+    the versions from requirement files) and the packages that requirement files declare. The environment also contains
+    packages that provide `modules`, which were missing at run time. If `command` starts some of the files, only the
+    imports of these files and the packages in `ADDED` are installed. Modules in the tree itself or in `data` (see
+    `Commands`) are not installed. The notes list files that cannot be parsed. Raises `UnsafeInputError` if too many
+    files cannot be parsed."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -459,7 +460,7 @@ def _report(stderr: str) -> dict[str, Any] | None:
 
 
 def _beginning(file: Path, size: int) -> dict[str, Any]:
-    """Returns at most `size` bytes of an output file. If there are more, cuts the middle, as in a program's result."""
+    """Returns at most `size` bytes of an output file. If the file is larger, leaves out the middle."""
     with file.open("rb") as opened:
         if size <= 2 * _ENDS:
             return {"output": opened.read(size), "omitted": 0}

@@ -2,9 +2,10 @@
 
 Code that an agent or an ablation changed can alter anything in its process, and static analysis cannot detect every
 change. The evaluation command therefore runs in a separate sandbox, in a fresh copy of the tree without the edited
-files. The files that the first command left behind serve as its data. The edited files are added only if the evaluation
-fails without them, for example because it imports edited code. If a task has no evaluation command, the result comes
-from its run alone. `remarks` reports which case applied, and which measurement files were overwritten."""
+files. The evaluation reads the files that the first command left behind. The edited files are added only if the
+evaluation fails without them, for example because it imports edited code. If a task has no evaluation command, the
+result comes from its run alone. `remarks` reports whether edited files were present during the evaluation, and which
+files with measurement code were overwritten."""
 
 import tempfile
 from collections import Counter
@@ -20,8 +21,8 @@ from xkg.value import Value
 
 class Origin(Value):
     """The differences between a version of the code and the starter. `edited` lists the edited paths, and `measuring`
-    lists files with measurement code. `outputs` lists files in the starter that its own run overwrites. None means that
-    any file may be overwritten."""
+    lists files with measurement code. `outputs` lists files in the starter that its own run overwrites. If `outputs` is
+    None, any file may be overwritten."""
 
     edited: tuple[str, ...] = ()
     measuring: tuple[str, ...] = ()
@@ -93,13 +94,12 @@ def measured(
 
 
 def remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Origin) -> tuple[str, ...]:
-    """Returns one-line remarks about how the metric was computed."""
     return tuple(_remarks(result, metric, reader, origin))
 
 
 def _remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Origin) -> Iterator[str]:
     if touched := origin.touched(result):
-        yield f"the run overwrote or removed files that measure: {', '.join(touched[:6])}"
+        yield f"the run overwrote or removed files with measurement code: {', '.join(touched[:6])}"
     if origin.edited and result.apart:
         yield (
             "the metric was computed without the edited files, from data that the run left behind; data that the "
@@ -113,8 +113,7 @@ def _remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Or
 
 
 def _joined(ran: RunResult, found: RunResult, *, apart: bool) -> RunResult:
-    """Combines two results. Combines two results: the exit status of the second command, and the resource usage and
-    effects of both."""
+    """Combines two results: the exit status of the second command, and the resource usage and effects of both."""
     lines = None
     if ran.lines is not None or found.lines is not None:
         both = [ran.lines or {}, found.lines or {}]

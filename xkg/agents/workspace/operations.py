@@ -3,7 +3,7 @@
     folder/nodes/<operation>-<24 hex of the sha256 over its inputs>.json
 
 A node contains an operation's inputs and output. A resumed run requests its operations in the same order and finds the
-stored outputs. Only interrupted operations run again."""
+stored outputs. Only interrupted operations are repeated."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ class Operations:
         self._folder = folder / "nodes"
 
     def do(self, name: str, inputs: Mapping[str, Any], kind: type[T], work: Callable[[], T]) -> T:
-        """Returns the stored output. If there is none, runs `work` and stores its output."""
+        """Returns the stored output. If no output is stored, runs `work` and stores its output."""
         if (known := self.get(name, inputs, kind)) is not None:
             return known
         output = work()
@@ -41,7 +41,6 @@ class Operations:
             return None
 
     def put(self, name: str, inputs: Mapping[str, Any], output: BaseModel) -> None:
-        """Stores an output permanently."""
         private_folder(self._folder)
         node = {"operation": name, "inputs": inputs, "output": output.model_dump(mode="json")}
         write_whole(self._place(name, inputs), json.dumps(node, indent=1).encode())

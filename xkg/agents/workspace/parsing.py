@@ -25,15 +25,15 @@ from xkg.value import Value
 T = TypeVar("T")
 Texts = Mapping[str, str]
 Without = Mapping[str, Reason]
-"""Maps files that crashed the confined process to the reason. Tasks skip these files."""
+"""The files that crashed the confined process, each with the reason. Tasks skip these files."""
 
 BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 
 
 class StatedPackages(Value):
     """The packages that a workspace imports or declares. `imports` maps top-level packages to the names used from each.
-    `lines` and `declared` contain requirements from files, as in `read_requirements`. `unknown` maps files that crashed
-    the parser, and whose requirements are therefore missing, to the reason."""
+    `lines` and `declared` contain requirements from files, as in `read_requirements`. `unknown` contains the files that
+    crashed the parser, each with the reason. The requirements in these files are missing."""
 
     imports: dict[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -68,7 +68,7 @@ def outlines(mark: Mark, texts: Texts, without: Without) -> dict[str, Outline]:
 
 
 def applied(mark: Mark, texts: Texts, edits: Sequence[FileEdit]) -> dict[str, str] | str:
-    """Returns the files that edits change, with their new text, or the reason why the edits are refused."""
+    """Returns the files that edits change, with their new text, or a message that says why the edits are refused."""
     mark("edits")
     try:
         return file_edits.applied(texts, edits)
@@ -119,8 +119,8 @@ def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], 
 
 
 def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, str]) -> float | str:
-    """Returns the value of a metric in a run's output and files (in Base64), or the reason why it cannot be read.
-    Matching can take hours if the metric's pattern backtracks."""
+    """Returns the value of a metric in a run's output and files (in Base64), or a message that says why the metric
+    cannot be read. Matching can take hours if the metric's pattern backtracks."""
     mark("metric")
     try:
         return metric.read(output, {path: base64.b64decode(text) for path, text in files.items()})
@@ -140,8 +140,8 @@ TASKS = tasks(packages, outlines, applied, evaluation_changes, measuring, metric
 
 
 class SourceReader:
-    """Calls the confined process for one run. This class is thread-safe. `left_out` maps files that crashed a call to
-    the reason. Later calls treat these files as if they were not Python."""
+    """Calls the confined process for one run. This class is thread-safe. `left_out` contains the files that crashed a
+    call, each with the reason. Later calls do not treat these files as Python."""
 
     def __init__(self, parsers: Parsers, bounds: Bounds = BOUNDS) -> None:
         self._parsers = parsers
@@ -177,8 +177,8 @@ class SourceReader:
         return self.of_files(evaluation_changes, texts, gone=gone, metric=metric, protect=protect)
 
     def measuring(self, texts: Texts, metric: Metric, protect: Sequence[str] = ()) -> tuple[str, ...]:
-        """Returns the files in which `evaluation` finds part of the evaluation, in order. Raises `UnsafeInputError` if
-        files exceed the bounds."""
+        """Returns the sorted paths of files that contain part of the evaluation (see `evaluation`). Raises
+        `UnsafeInputError` if files exceed the bounds."""
         files = {path: text for path, text in texts.items() if may_measure(path, protect)}
         return self.of_files(measuring, {"texts": files}, metric=metric, protect=protect) if files else ()
 
@@ -237,4 +237,4 @@ def _unread(metric: Metric, reason: Reason, bounds: Bounds) -> str:
             f"{place} takes more than {bounds.step_seconds:g} s on the output; use fewer repetitions, such as "
             "'accuracy = ([0-9.]+)' instead of '.*accuracy.*=.*([0-9.]+)'"
         )
-    return f"{place} cannot be read ({reason}); print or store less around the number"
+    return f"{place} cannot be read ({reason}); reduce the output or the file that contains the number"

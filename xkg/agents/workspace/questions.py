@@ -14,7 +14,7 @@ _TEMPERATURE = 0.2
 
 
 class Questions:
-    """Asks a run's questions. The ledger lists them under the name `run`. The default model is asked up to `tries`
+    """Asks a run's questions, which the ledger lists under the name `run`. The default model is asked up to `tries`
     times, and the stronger model up to `stronger_tries` times. `expert_calls` counts calls to the expert model.
     `most_expert_calls` limits the calls to the expert model (None: no limit). The class is thread-safe if there is no
     limit."""

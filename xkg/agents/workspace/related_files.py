@@ -1,6 +1,6 @@
 """Reads code that is related to a method: files in the starter, and files and folders elsewhere on this machine. Files
-from elsewhere are copied as read-only text. Runs do not see these copies, and results do not include them. The program
-must therefore contain everything that it needs from these files."""
+outside the starter are copied as read-only text. The copies are not available to runs and are not part of the result,
+so the agent must copy everything that the program needs from these files."""
 
 import hashlib
 import re
@@ -21,8 +21,8 @@ _FOLDERS = ("related", "related-code", "xkg-related")
 
 
 class RelatedFiles(Value):
-    """Read-only files that are related to a method. `of_starter` lists paths in the starter. `texts` contains the texts
-    of other files, by a path below the virtual folder `folder`. `notes` describes parts that were left out."""
+    """Read-only files that are related to a method. `of_starter` lists paths in the starter. `texts` maps paths below
+    the virtual folder `folder` to the text of other files. `notes` describes parts that were left out."""
 
     of_starter: tuple[str, ...] = ()
     texts: Mapping[str, str] = {}
@@ -41,7 +41,7 @@ class RelatedFiles(Value):
         return bool(self.texts) and path.removeprefix("./").partition("/")[0] == self.folder
 
     def write(self, folder: Path) -> None:
-        """Copies the texts to a folder for people to inspect."""
+        """Writes the texts to a folder, so that users can inspect them."""
         for path, text in self.texts.items():
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -58,8 +58,8 @@ def read_related(
     all text files that git does not ignore, without following links. Skips large files and files that are not UTF-8
     text, and adds a note.
 
-    Raises `InputError` if a path does not exist, a listed file is not text or exceeds 200 kB, or all exceed 200 files
-    or 2 MB."""
+    Raises `InputError` if a path does not exist, if a listed file is not text or exceeds 200 kB, or if there are more
+    than 200 files or 2 MB in total."""
     folder = next(each for each in _FOLDERS if each == _FOLDERS[-1] or not any(_is_below(p, each) for p in starter))
     of_starter: dict[str, None] = {}
     texts: dict[str, str] = {}
@@ -78,7 +78,7 @@ def read_related(
             if not found:
                 raise InputError(f"--related {name!a} has no text file that can be read")
             if left_out:
-                why = f"links, files over {MOST_FILE_BYTES // 1000} kB, or files not in UTF-8"
+                why = f"links, files over {MOST_FILE_BYTES // 1000} kB, or files that are not UTF-8"
                 notes.append(f"in {printable_line(name)}, {left_out} files are left out: {why}")
             texts |= {f"{folder}/{top}/{path}": text for path, text in found.items()}
         else:

@@ -70,7 +70,7 @@ def hint(
             return found
     if folder := missing_output_folder(output, command, workspace):
         made = shlex.quote(f"mkdir -p {shlex.quote(folder)}")
-        return printable_line(f"pass --setup {made}, since the code writes there")
+        return printable_line(f"pass --setup {made}, since the code writes to this folder")
     if absent := _ABSENT.findall(traceback):
         return _given(next(filter(None, absent[-1])), programs[-1].folder, workspace)
     return ""
@@ -94,7 +94,7 @@ def _without_line(path: str, number: int, workspace: Workspace) -> str:
     if not _CALL.fullmatch(line):
         return ""
     edit = shlex.quote(f"sed -i {number}s/[[:graph:]].*/pass/ {shlex.quote(path)}")
-    return printable_line(f"pass --setup {edit}, since runs have no display and this line draws")
+    return printable_line(f"pass --setup {edit}, since this line needs a display")
 
 
 def _elsewhere(module: str, workspace: Workspace) -> str:
@@ -128,8 +128,8 @@ def _given(path: str, folder: str, workspace: Workspace) -> str:
     inside = _in_tree(path, folder)
     if inside.startswith(".."):
         return (
-            f"runs cannot see files outside the repository; move {printable_line(path)} inside and let the code read "
-            "it there"
+            f"runs cannot see files outside the repository; move {printable_line(path)} into the repository, and "
+            "change the path in the code"
         )
     known = {place for name in workspace.files for place in _down_to(name)}
     if (plain := posixpath.normpath(inside.replace("\\", "/"))) != inside and plain in known:

@@ -53,11 +53,11 @@ def test_what_is_there_is_accepted(command: str) -> None:
         ("python train.py --iterations 3", "accepts the option --iterations"),
         ("python train.py --epoch 3", "accepts the option --epoch"),
         ("python train.py momentum=0.2", "has momentum"),
-        ("python train.py input/large.csv", "input/large.csv is not there"),
+        ("python train.py input/large.csv", "input/large.csv does not exist"),
         ("python train.py ../other/data.csv", "outside the repository"),
         ("python -c 'print(1)'", "does not start a file in the repository, but -c"),
-        ("python train.py && python tools/evaluate.py", "is one program"),
-        ("python train.py > log.txt", "is one program"),
+        ("python train.py && python tools/evaluate.py", "be a single program"),
+        ("python train.py > log.txt", "be a single program"),
         ("make train", "does not start a file in the repository, but make"),
         ("python 'train.py", "cannot be split"),
     ],
@@ -70,7 +70,7 @@ def test_outputs_of_earlier_instructions_are_there_for_later_ones() -> None:
     evaluate = step("python tools/evaluate.py --check-point out/model.npz", "metrics")
     train = step("python train.py", writes=("out/model.npz",))
     assert objected(plan(train, evaluate)) is None
-    assert "out/model.npz is not there" in str(objected(plan(evaluate, train)))
+    assert "out/model.npz does not exist" in str(objected(plan(evaluate, train)))
 
 
 def test_folders_in_which_commands_run() -> None:

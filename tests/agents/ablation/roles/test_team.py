@@ -107,7 +107,7 @@ def test_a_change_that_never_runs_is_no_effect(world: World) -> None:
             draft("elsewhere", replace("train.py", "    x = 8.0\n", "    x = 9.0\n")),
             "which is outside the component's places",
         ),
-        (draft("no Python", replace("parts.py", "    return 0.5 * x\n", "    return (\n")), "would not be Python"),
+        (draft("no Python", replace("parts.py", "    return 0.5 * x\n", "    return (\n")), "be valid Python"),
     ],
 )
 def test_candidates_that_cannot_be_run_are_refused_before_they_cost_one(

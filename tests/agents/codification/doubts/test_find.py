@@ -18,11 +18,11 @@ def test_a_metric_that_stays_the_starters_is_unproven_until_the_end(world: World
     ]
     result = world.run()
     first, second, third = [each.observation for each in steps(world.run_folder)][1:]
-    assert first.startswith("not accepted yet, in doubt: the metric: it is the starter's to the last digit"), first
+    assert first.startswith("not accepted yet, in doubt: the metric: it equals the starter's to the last digit"), first
     assert second.startswith("not accepted yet, in doubt: train.py"), second
     assert third.startswith("accepted"), third
     assert result.stopped is None
-    assert str(result).startswith("B, unproven: error-free, but the metric: it is the starter's to the last digit")
+    assert str(result).startswith("B, unproven: error-free, but the metric: it equals the starter's to the last digit")
     report = (world.run_folder / "report.md").read_text()
     assert report.startswith("# B, unproven")
     assert "The agent's answer: The method asks for exactly this" in report
@@ -45,7 +45,7 @@ def test_a_change_of_what_the_metric_is_computed_from_is_in_doubt(world: World) 
     halved = replace("return x * x", "return x * x / 2", "model.py")
     world.endpoint.answers = [parts(), edit(function("train", MOMENTUM), halved), final(), step("list_files")]
     result = world.run(steps=3)
-    assert any(doubt.startswith("model.py::score: the printed metric is computed from this") for doubt in result.doubts)
+    assert any(doubt.startswith("model.py::score: this code computes the printed metric") for doubt in result.doubts)
 
 
 def test_a_metric_that_a_changed_line_prints_is_in_doubt(world: World) -> None:

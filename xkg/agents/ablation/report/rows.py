@@ -25,7 +25,6 @@ def percent(change: float) -> str:
 
 
 def verdict(importance: Importance) -> str:
-    """Summarises the evidence in a few words."""
     if importance.best is None:
         return "every candidate failed" if importance.failed else "not tried"
     assert importance.best.effect is not None
@@ -84,13 +83,14 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
     yield (
         "candidates",
         f"{sum(o.tried for o in outcomes)} tried, {sum(not o.tried for o in outcomes)} never took effect or were "
-        f"rejected by the code, {len(campaign.space.candidates)} by rules, {len(failures(campaign))} kinds of failure",
+        f"rejected by the code, {len(campaign.space.candidates)} found by rules, {len(failures(campaign))} kinds of "
+        "failure",
     )
     if measured := [run for run in runs if run.value is not None]:
         yield "measured", _measured(measured)
     trained = sum(run.seconds for run in (*baseline.runs, *runs))
     beside = sum(run.overhead for run in (*baseline.runs, *runs))
-    yield "time", f"{trained:.0f} s in runs, {beside:.0f} s of overhead, {campaign.jobs} at a time"
+    yield "time", f"{trained:.0f} s in runs, {beside:.0f} s of overhead, up to {campaign.jobs} runs at a time"
     if campaign.model is not None:
         use = campaign.model
         cost = "price unknown" if use.dollars is None else f"${use.dollars:.4f}"
@@ -101,21 +101,15 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
 def _measured(runs: Sequence[RunOutcome]) -> str:
     shared = sum(not run.apart for run in runs)
     differing = sum(run.claimed is not None and run.claimed != run.value for run in runs)
-    said = (
-        f"in {shared} of {len(runs)} candidate runs, in a process that may run changed code, which can affect the "
-        "metric"
-    )
+    said = f"in a process that may run changed code and so affect the metric ({shared} of {len(runs)} candidate runs)"
     if not shared:
-        said = (
-            "without the changed files, from data that runs left behind; data that the evaluation unpickles can run "
-            "code"
-        )
-    return said + (f"; {differing} runs reported a different value themselves" if differing else "")
+        said = "without the changed files, from data that the runs left behind (unpickling such data can run code)"
+    return said + (f"; {differing} runs themselves reported a different value" if differing else "")
 
 
 def remark(outcome: CandidateOutcome) -> str:
-    """Returns remarks on an outcome. The remarks say whether the candidate replaces a failed one, changes measurement
-    code, or ran only partly."""
+    """Returns remarks on an outcome. The remarks say whether the candidate replaces a failed candidate, changes
+    measurement code, or ran only in part."""
     mended = f"replaces a candidate that failed ({outcome.mended})" if outcome.mended else ""
     moved = (
         f"the measurement may no longer be comparable: this candidate modifies {', '.join(outcome.measures)}"

@@ -27,9 +27,9 @@ def baseline_of(
     varied: Sequence[str] = (),
 ) -> Baseline:
     """Summarises the baseline's runs. `missing` maps each package that could not be installed to the reason. `causes`
-    lists known reasons why the command does not run, and `notes` describe limitations of the interpreter and packages.
-    `unknown` is the reason why equal values may all come from the same seed, and `varied` lists the seeds that differ
-    between runs. Raises `BaselineError` with the cause if a run failed."""
+    lists known causes of the failure, and `notes` describe limitations of the interpreter and packages. `unknown` says
+    why equal values may all come from the same seed, and `varied` lists the seeds that differ between runs. Raises
+    `BaselineError` with the cause if a run failed."""
     for run in runs:
         if run.value is None:
             kind = run.failure or "error"
@@ -68,10 +68,10 @@ def takes_seed(task: Task) -> bool:
 
 
 def notes_on(task: Task, baseline: Baseline) -> list[str]:
-    """Returns notes about the baseline's seeds, which help readers interpret the results."""
+    """Returns notes about the baseline's seeds that help readers interpret the results."""
     notes = []
     if len(baseline.values) < 4:
-        notes.append(f"the baseline was run with {len(baseline.values)} seed(s); a claim needs four")
+        notes.append(f"the baseline was run with {len(baseline.values)} seed(s); a claim needs at least four")
     if baseline.varied:
         notes.append(f"runs differ in the seeds set in the code: {'; '.join(baseline.varied[:8])}")
     elif not takes_seed(task):
@@ -104,7 +104,7 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:
-    """Records in a repair's `in_metric` the protected lines that the repair changed."""
+    """Adds the protected lines that a repair changed to its `in_metric`."""
     added: dict[str, set[str]] = {}
     path = ""
     for line in repair.diff.splitlines():

@@ -1,5 +1,5 @@
-"""Gets the baseline to run: reruns the first seed, and repairs the cause of each failure. Each repair is a version of
-the baseline's workspace.
+"""Gets the baseline to run: reruns the first seed, and repairs the cause of each failure. Each repair creates a version
+of the baseline's workspace.
 
 Known problems are repaired without a model. At first, only the packages that the command's files import are installed.
 If that is not enough, the packages that the repository declares are added. If a dependency has removed an API, the
@@ -75,15 +75,15 @@ class Fix(AnswerType):
 
 
 Packages = Callable[[str | None, Sequence[str]], Environment]
-"""Creates an environment with additional modules and the packages from a day. If the day is None, the environment
-contains the newest packages that the repository allows."""
+"""Creates an environment with the packages that were available on a day, and with additional modules. If the day is
+None, the environment contains the newest packages that the repository allows."""
 
 
 @dataclass
 class Executor:
     """Gets the baseline to run. `run` runs the task's first seed in an environment, and `packages` creates an
     environment. If `questions` is not None, a model also makes repairs. `repairs` lists the repairs so far. `causes`
-    lists known reasons why the baseline does not run. `day` is the date of the packages."""
+    lists known causes of the baseline's failure. `day` is the date of the packages."""
 
     task: Task
     workspace: Workspace
@@ -118,7 +118,7 @@ class Executor:
                 return environment
 
     def _mended(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Tries the repairs in order. Returns whether a repair changed anything that makes another run worthwhile."""
+        """Tries the repairs in order. Returns whether the baseline should run again."""
         of_a_version = self._of_a_version(outcome)
         lacks = outcome.failure == "missing package" or bool(_LACKS.search(outcome.output_end))
         if self._found(outcome) or self._without_display(outcome) or self._with_folder(outcome):
@@ -246,8 +246,8 @@ class Executor:
         return self.parser.packages({}, stating)
 
     def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Returns whether the failing code runs if CUDA is not replaced with the CPU. Some code falls back to the CPU
-        by itself if CUDA is absent."""
+        """Runs the failing code without replacing CUDA with the CPU, and returns whether it works. Some code falls back
+        to the CPU by itself."""
         notes = tuple(note for note in environment.notes if IN_PLACE_OF_CUDA not in note)
         plain = environment.model_copy(update={"cpu": False, "notes": notes})
         if outcome.failure not in _OF_THE_CODE or self.run(plain).value is None:
@@ -257,8 +257,8 @@ class Executor:
         return True
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Allows a newer version of a package that fails in its own code because the required version targets an older
-        Python. Returns whether a newer version is now allowed."""
+        """If the required version of a package targets an older Python and fails in its own code, allows a newer
+        version. Returns whether a newer version is now allowed."""
         frames = _FRAME.findall(outcome.output_end)
         module = _IN_PACKAGE.match(frames[-1]) if frames else None
         name, _, version = environment.provided.get(module[1] if module else "", "").partition("==")
@@ -273,9 +273,8 @@ class Executor:
         return True
 
     def _on_another_python(self, outcome: RunOutcome) -> bool:
-        """Switches to another installed Python version. Newer syntax needs a later Python version. If Python or a
-        package has removed a feature, the code needs the version from the commit's day. Returns whether the version
-        changed."""
+        """Switches to another installed Python version: the latest one if the code's syntax is too new, or the one from
+        the commit's day if older packages may help. Returns whether the version changed."""
         others = installed()
         if outcome.failure == "error" and "SyntaxError" in (outcome.problem or ""):
             version = max(others, key=lambda other: int(other[2:]), default=None)
@@ -292,7 +291,7 @@ class Executor:
 
     def _older(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Switches to packages from another day: first the commit's day, then the first day with packages for this
-        Python. Older code may need older packages. Returns whether the day changed."""
+        Python. Returns whether the day changed."""
         days = {self.committed: "the commit's half-year"} if self.committed else {}
         days |= {first_day(own().minor): "the first day with packages for this Python"}
         for day, name in days.items():
@@ -396,7 +395,7 @@ class Executor:
             changes[ADDED] = "\n".join(lines) + "\n"
         changes = {path: text for path, text in changes.items() if texts.get(path) != text}
         if not changes:
-            raise EditError("nothing is changed; give edits or requirements, or say that nothing is possible")
+            raise EditError("nothing is changed; give edits or requirements, or say that no repair is possible")
         return changes
 
     def _apply(

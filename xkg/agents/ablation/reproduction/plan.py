@@ -150,12 +150,12 @@ def _faults(
         yield str(error)
         return
     if len(programs) > 1 or programs[0].folder or {"<", ">"} & set(instruction.command):
-        yield "a command is one program: no pipes, redirections, cd or several commands"
+        yield "a command must be a single program, without pipes, redirections or cd"
         return
     words, rest = programs[0].words, programs[0].words[1:]
     for path in instruction.reads:
         if not tree.has(_normal("", path)):
-            yield f"it reads {path}, which is not there{tree.near(path)}"
+            yield f"it reads {path}, which does not exist{tree.near(path)}"
     for path in instruction.writes:
         if not tree.may_write(_normal("", path)):
             yield f"it writes {path}, which is outside the repository or under read-only data"
@@ -202,7 +202,7 @@ def _word_faults(
             if not is_inside(path):
                 yield f"{word} is outside the repository"
             elif not (tree.has(path) or below):
-                yield f"{word} is not there, and no instruction writes it{tree.near(path)}"
+                yield f"{word} does not exist, and no instruction writes it{tree.near(path)}"
 
 
 def _has_option(option: str, source: Mapping[str, str], script: str | None) -> bool:

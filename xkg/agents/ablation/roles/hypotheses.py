@@ -76,8 +76,8 @@ def objection(answer: Hypotheses, code: Code) -> str | None:
 
 
 def joined(space: Space, answer: Hypotheses, code: Code, techniques: Sequence[Component]) -> Space:
-    """Adds hypotheses to the space as components. Each hypothesis takes over the candidates of the known components
-    that it lists. Records gaps and hypotheses without a place as left out."""
+    """Adds hypotheses to the space as components. If a hypothesis lists known components, their candidates are moved to
+    the new component. Records gaps and hypotheses without a place as left out."""
     components: list[Component] = []
     left_out = list(space.left_out)
     owner: dict[str, str] = {}

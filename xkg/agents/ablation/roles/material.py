@@ -16,7 +16,6 @@ _CODE, _LISTING = 120_000, 4000
 
 
 def experiment(task: Task, baseline: Baseline, readme: str) -> str:
-    """Describes the command, metric and baseline."""
     noise = "every run gives the same value" if baseline.exact else "one seed: noise unknown"
     if baseline.noise is not None and not baseline.exact:
         noise = f"it varies by {baseline.noise:.2%} from run to run"
@@ -92,8 +91,8 @@ def holds(found: Importance) -> bool:
 
 
 def source(places: Iterable[Place], functions: Sequence[Function], texts: Mapping[str, str]) -> str:
-    """Returns the functions that contain the places, nearby lines for code outside functions, and all lines of small
-    files."""
+    """Returns the code around the places: whole small files, whole functions, or nearby lines for code outside
+    functions."""
     blocks: dict[str, str] = {}
     room = _ALL
     for place in places:

@@ -79,7 +79,6 @@ class Team:
         self.lessons: list[Lesson] = []
 
     def hypothesised(self, space: Space) -> Space:
-        """Adds the model's hypotheses to the space."""
         code = Code(self._texts, self._functions, self._executed, self._protected)
         known = (
             f"{n}. {c.name}: {', '.join(map(str, c.places[:2]))}"
@@ -104,7 +103,7 @@ class Team:
         self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
     ) -> list[Candidate]:
         """Returns the model's new candidates for a component, if their edits apply and pass the usual checks. Also
-        returns `untried` candidates that the model proposes again."""
+        returns candidates in `untried` that the model proposes again."""
         own = [outcome for outcome in outcomes if outcome.candidate.component == component.id]
         advice = [s.text for s in (self.lessons[-1].advice if self.lessons else ()) if s.component == component.id]
         inputs = {
@@ -174,7 +173,7 @@ class Team:
     def reflect(
         self, number: int, components: Sequence[Component], outcomes: Sequence[CandidateOutcome]
     ) -> dict[str, float]:
-        """Returns new component weights after a round. Also adds the lessons from the round to `lessons`."""
+        """Asks the model for new component weights after a round, and adds its lessons to `lessons`."""
         visits = {c.id: sum(o.candidate.component == c.id for o in outcomes) for c in components}
         inputs = {
             "experiment": self._experiment,
@@ -200,8 +199,8 @@ class Team:
         return {components[c.component - 1].id: min(1.0, max(0.0, c.weight)) for c in answer.changes}
 
     def analysed(self, campaign: Campaign) -> Analysis | None:
-        """Returns the model's conclusions for the report. Rejects statements listed as strong evidence if the numbers
-        do not support them."""
+        """Returns the model's conclusions for the report. Rejects an answer that lists a conclusion as strong without
+        sufficient evidence."""
         found = campaign.importances()
         inputs = {
             "experiment": self._experiment,

@@ -1,6 +1,6 @@
 """Chooses candidates. Components take turns. The component with the fewest candidates so far comes first. Ties are
-broken by expected importance, highest first. On methods with known ground truth, more elaborate strategies, such as a
-bandit, do not find more effects."""
+broken by expected importance, highest first. On methods with known effects, more elaborate strategies (such as a
+bandit) do not find more of them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from xkg.agents.ablation.outcomes import CandidateOutcome
 from xkg.agents.ablation.roles.team import Team
 
 A_ROUND = 5
-"""The maximum number of candidates per round if a model is used, because the model learns between rounds."""
+"""The maximum number of candidates per round if a model is used. The model learns between rounds."""
 _AT_ONCE = 4
 
 
 class Choice:
-    """Chooses from the candidates in a space. If there is a `writer`, it adds candidates for a component when its turn
-    comes. `round` is the number of rounds so far."""
+    """Chooses from the candidates in a space. If there is a `writer`, it adds candidates for each component whose turn
+    it is. `round` is the number of rounds so far."""
 
     def __init__(self, space: Space, writer: Team | None = None) -> None:
         self._components = {component.id: component for component in space.components}
@@ -60,8 +60,8 @@ class Choice:
         return turns
 
     def _write(self, writer: Team, turns: Counter[str], outcomes: Sequence[CandidateOutcome]) -> None:
-        """Asks the writer for candidates, and puts the new ones first. A component with too few candidates for its
-        turns is skipped from then on."""
+        """Asks the writer for candidates, and puts the new ones first. A component that has fewer candidates than turns
+        gets no further turns."""
 
         def write(component: str) -> list[Candidate]:
             return writer.candidates(self._components[component], turns[component], outcomes, self._left[component])

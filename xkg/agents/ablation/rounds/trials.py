@@ -29,7 +29,7 @@ _UNUSED = "the code is unused: the metric stayed the same with a value that ends
 @dataclass
 class Trials:
     """Runs the trials in one campaign, in parallel while `slots` are free. `mended` returns a candidate that replaces a
-    failed candidate. `mended` is called once per candidate."""
+    failed candidate, and is called once per candidate."""
 
     runs: Runs
     mutations: Mutations
@@ -80,7 +80,7 @@ class Trials:
 
     def _is_notable(self, outcome: CandidateOutcome) -> bool:
         """Returns whether the first seed's value is outside the range of the baseline's values, or equals the
-        baseline's value for that seed. Other seeds may refute either result."""
+        baseline's value for that seed. Runs with other seeds may contradict either result."""
         if outcome.failure or self.baseline.one_seed:
             return False
         value = outcome.runs[0].value
@@ -129,9 +129,9 @@ class Trials:
         return outcome.model_copy(update=unused)
 
     def _in_force(self, candidate: Candidate) -> bool:
-        """Returns whether a run uses the code that a candidate changes. In the probe run, any use of the value ends the
-        run. The metric then differs from the baseline's, unless the code is unused. Returns true if the candidate has
-        no probe."""
+        """Returns whether a run uses the code that a candidate changes. The probe run ends as soon as the changed value
+        is used, so a metric within the baseline's range shows that the code is unused. Returns true if the candidate
+        has no probe."""
         value = self.runs.probed(candidate).value if candidate.probe else None
         return value is None or outside(self.baseline.values, value)
 
@@ -146,7 +146,6 @@ def _of_one_code(picked: Sequence[Candidate]) -> list[list[int]]:
 
 
 def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
-    """Returns the outcomes with their effects."""
     groups = [[run.value for run in o.runs if run.value is not None] for o in outcomes]
     return [
         outcome.model_copy(update={"effect": _effect(outcome, values, baseline)})
@@ -157,8 +156,8 @@ def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> li
 
 
 def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
-    """Returns a warning if every measured candidate yielded the baseline's value. The metric may then be unable to show
-    any effect."""
+    """Returns a warning if every measured candidate yielded the baseline's value. In that case, the metric may not be
+    able to show any effect."""
     effects = [outcome.effect for outcome in outcomes if outcome.effect is not None]
     if len(effects) < _CONSTANT or any(each.value != each.baseline for each in effects):
         return None

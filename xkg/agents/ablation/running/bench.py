@@ -43,7 +43,7 @@ class Bench:
         changed: Sequence[ChangedPlace] = (),
         origin: Origin = UNCHANGED,
     ) -> RunOutcome:
-        """Runs one version of the code. `origin` describes how that version differs from the starter. The command and
+        """Runs one version of the code. `origin` describes how the version differs from the starter. The command and
         the evaluation may each take `seconds` (the task's limit if None). The outcome reports which of the `changed`
         places ran. Returns an outcome even if the command fails. Raises the same errors as `Commands`."""
         task = self.task

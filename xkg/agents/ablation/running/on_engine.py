@@ -95,7 +95,8 @@ class RunCandidates:
 
 
 def _given() -> list[str]:
-    """Returns the GPU that the engine assigned to this process. Raises `NoWorkerError` if it assigned none."""
+    """Returns the GPU that the engine assigned to this process. Raises `NoWorkerError` if the engine assigned no
+    GPU."""
     given = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
     if not given.isdigit():
         raise NoWorkerError("the task needs a GPU, but the engine assigned none; start nodes with --num-gpus")
@@ -109,7 +110,7 @@ Elsewhere = Callable[[CandidateRun], RunOutcome]
 @contextmanager
 def spread_over(engine: Engine, settings: Settings, data: Iterable[Path], *, gpu: bool = False) -> Iterator[Elsewhere]:
     """Yields a function that runs a candidate on any free engine worker. The function may be called by as many threads
-    as there are jobs. It raises the same errors as `Worker.run`."""
+    as there are jobs. The function raises the same errors as `Worker.run`."""
     workers = engine.workers(RunCandidates(settings, tuple(data), int(gpu)), engine.jobs)
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 

@@ -25,9 +25,9 @@ _TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
 @dataclass
 class Runs:
     """Runs the current files in `base`, or changed files in temporary workspaces below `trees`. `identity` identifies
-    the repository. `elsewhere` runs candidates on other machines, with packages from `day`. `vary` lists the seeds that
-    later runs change. `changed` contains the lines that prove that a candidate ran. `outputs` lists files that the
-    baseline itself overwrites. This class is thread-safe."""
+    the repository. `elsewhere` runs candidates on other machines, with the packages that were available on `day`.
+    `vary` lists the seeds that later runs change. `changed` maps candidate ids to the lines that prove that a candidate
+    ran. `outputs` lists files that the baseline itself overwrites. This class is thread-safe."""
 
     bench: Bench
     base: Workspace
@@ -135,7 +135,8 @@ class Runs:
             rmtree(folder, ignore_errors=True)
 
     def _origin(self, candidate: Candidate | None) -> Origin:
-        """Returns the origin of the workspace of a candidate, or of the repaired baseline if `candidate` is None."""
+        """Describes how a candidate's workspace differs from the starter. If `candidate` is None, describes the
+        repaired baseline."""
         changed = {r.path for r in candidate.replacements if r.path != COMMAND} if candidate else set()
         return Origin(
             edited=tuple(sorted({*self._repaired, *changed})),

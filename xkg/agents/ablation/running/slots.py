@@ -1,4 +1,4 @@
-"""Runs jobs in parallel, most urgent first. The campaign limits how many run at once."""
+"""Runs jobs in parallel, most urgent first. The campaign limits the number of parallel jobs."""
 
 import itertools
 import queue

@@ -53,9 +53,9 @@ class Calls:
                     self._calls.setdefault(base, []).extend(self._calls.get(made.name, ()))
 
     def override(self, function: str, parameter: str, keys: Set[str]) -> bool:
-        """Returns whether every call to a function passes this parameter. Assumes that a call with `**` passes a
-        parameter if it is one of the `keys` in the code. Returns False if the function itself is passed as a value,
-        because unknown code may then call it."""
+        """Returns whether every call to a function passes this parameter. Assumes that a call with `**` passes every
+        parameter whose name is in `keys` (the keys of dictionaries in the code). Returns False if the function itself
+        is passed as a value, because unknown code may call it."""
         calls = self._calls.get(function)
         if not calls or function in self._handed_on:
             return False
@@ -65,8 +65,8 @@ class Calls:
         )
 
     def both_ways(self, function: str, parameter: str) -> bool:
-        """Returns whether some calls to a function set a flag and others do not. The method then needs both variants of
-        the function, as in `tanh(x, derivative=True)`."""
+        """Returns whether some calls to a function set a flag and others do not. If so, the method needs both variants
+        of the function, as in `tanh(x, derivative=True)`."""
         given = {
             c.keywords.get(parameter, "".join(c.positions[position : position + 1]))
             for position in self._positions(function, parameter)

@@ -39,7 +39,7 @@ _PREDICTS = _TRAINS | frozenset("predict predictions prediction forward sample g
 
 
 def reason(name: str) -> str | None:
-    """Returns a short reason why a value with this name is not part of a method, or None if it may be."""
+    """Returns a short reason for leaving out a value with this name, or None if the value may be part of a method."""
     if is_seed(name):
         return "the random seed"
     if not _LENGTHS.isdisjoint(words_of(name)):
@@ -59,13 +59,13 @@ def is_one_seed(name: str) -> bool:
 
 
 def names_task(name: str) -> bool:
-    """Returns whether a string with this name selects the task on which a method is tested."""
+    """Returns whether a setting's name, such as `dataset`, suggests that its value selects the task."""
     return not _TASKS.isdisjoint(words_of(name))
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
-    """Returns the names and places of the classes and functions that test a method. Methods are tested in agent
-    environments and on search objectives. An environment can be reset and stepped, and does not learn. A search
+    """Returns the names and places of the classes and functions that test a method: agent environments and search
+    objectives. An environment is recognised by its name, or by `step` and `reset` methods if no method learns. A search
     objective is a function of one value that is passed to other code, draws no random numbers and stores nothing."""
     names, places = set(), []
     called = {id(node.func) for source in sources for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
@@ -136,8 +136,9 @@ def metric_code(
     sources: Sequence[PythonSource], metric: Metric, command: str = "", printed: tuple[str, int] | None = None
 ) -> tuple[list[Place], list[Place], list[Place]]:
     """Returns three lists of lines. The first list contains the statements in the evaluation's fingerprint that write
-    the metric, and statements in the same function that compute their inputs. If `printed` is known, the line that
-    printed the metric replaces other statements that print values with the same name.
+    the metric, and statements in the same function that compute their inputs. If `printed` is known and one of the
+    statements that write the metric is at that line, the others are left out. Otherwise, the statement at that line is
+    added.
 
     The second list contains the evaluation's functions and files that do not train anything. This list also contains
     functions that this code calls, directly or indirectly, if their names suggest measurement or contain a word from

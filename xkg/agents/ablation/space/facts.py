@@ -3,8 +3,8 @@
 A variable is identified by its function and name. An attribute is identified by its name alone, regardless of the
 object. Calls to the repository's own functions are followed by name. The result of any other call may depend on all
 arguments. A call whose result is unused (`loss.backward()`, `random.shuffle(x)`) may change its receiver and its first
-argument. It may also change the objects from which the receiver was created. Libraries that only display or store
-values change nothing."""
+argument. It may also change the objects from which the receiver was created. A library that only displays or stores
+values does not change them."""
 
 import ast
 import builtins
@@ -87,10 +87,10 @@ _DRAWN: Node = ("()", "")  # a random number drawn inside an expression
 class Facts:
     """Collects facts about the executed lines (all lines if None), up to the statements that write the metric. `read`
     contains the nodes that each statement reads, and `compared` contains the operands of each comparison. `passed`
-    contains the arguments of calls with two arguments to the repository's own functions. `copies` contains names that
-    are assigned another name's value unchanged. `returned` contains the results of calls, with the returned nodes.
-    `roles` maps each role to its nodes. `run` contains the statements that only call a function, as (caller, function,
-    lines). `under` contains the nodes in the conditions under which the metric is written."""
+    contains the arguments of two-argument calls to the repository's own functions. `copies` contains a (target, source)
+    pair for each assignment of an unchanged value. `returned` contains a (target, source) pair for each value that a
+    call returns. `roles` maps each role to its nodes. `run` contains the statements that consist of a function call, as
+    (caller, function, lines). `under` contains the nodes in conditions around the statements that write the metric."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -428,7 +428,7 @@ class Facts:
 
     def _sizes(self, scope: _Scope, node: ast.AST) -> Iterator[ast.expr]:
         """Yields the parts of a node that are repetition counts, bounds or sizes. Ignores slices of sorted lists,
-        because they are choices of the method, not sizes."""
+        because they select items and do not set sizes."""
         match node:
             case ast.Call(func=ast.Name(id="range"), args=bounds):
                 pass

@@ -13,13 +13,14 @@ from xkg.agents.ablation.space.statements import Lines
 
 _LEVELS, _MAIN = 6, ""
 _OPTIONS = frozenset({"argparse", "click", "sys", "os"})
-"""Libraries whose values are numbers and strings from the user, not data."""
+"""Libraries whose values are options set by the user, not data."""
 
 
 class Named(NamedTuple):
     """A reference to variables and attributes with a given name. If `function` is set, refers only to a parameter of
     that function or class. If `scope` is set, refers only to names in that scope. The scope `.` contains all
-    attributes. The scope "" contains a module's names, which are attributes in other modules."""
+    attributes. The scope "" contains all module-level names, and all attributes, because other modules refer to these
+    names as attributes."""
 
     name: str
     function: str = ""
@@ -132,32 +133,31 @@ class Flow:
         return _meets(self._task_lines, place) or place.symbol.rpartition(".")[2] in self._task_functions
 
     def given(self, named: Named) -> bool:
-        """Returns whether the metric's reference values are computed from one of the variables in `named`, or by a
-        function with this parameter."""
+        """Returns whether the metric's reference values depend on `named`, or are computed by the function of which
+        `named` is a parameter."""
         return named.function in self._task_functions or any(named.has(node) for node in self._task_nodes)
 
     def plays(self, role: Role, named: Named) -> bool:
-        """Returns whether one of the variables or attributes in `named` has a role, directly or through a variable with
-        the same value."""
+        """Returns whether a variable or attribute in `named` has this role, or is copied to one that has it."""
         return any(named.has(node) for node in self._roles[role])
 
     def readers(self, name: str) -> set[str]:
         """Returns the functions that read a variable or attribute with this name. Excludes constructors, because they
-        only store it."""
+        only store the value."""
         scopes = (scope for uses, _, scope in self._facts.read if any(node[1] == name for node in uses))
         return {scope.rpartition("::")[2].rpartition(".")[2] for scope in scopes} - {"__init__"}
 
     def handed_to(self, functions: Set[str]) -> set[str]:
-        """Returns the names whose values are passed unchanged to parameters of these functions or classes."""
+        """Returns the names that are passed unchanged to one of these functions or classes."""
         copies = self._facts.copies
         return {source[1] for target, source in copies if any(Named(target[1], f).has(target) for f in functions)}
 
     def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
         """Returns the nodes from which the `first` nodes are computed, and the facts that connect these nodes. Includes
-        a call only if its function contributes another node, or if the callee changes an object that other code
-        references. In addition, the call's own statement must contribute, or the callee must write the metric or change
-        such an object. Otherwise, one relevant call to a function would pull in all irrelevant calls to it. If `values`
-        is set, excludes conditions and effects on objects."""
+        a call if two conditions hold. First, the calling function contributes another node, or the callee changes an
+        object that other code references. Second, the call's own statement contributes, or the callee writes the metric
+        or changes such an object. Without these conditions, one relevant call to a function would include all other
+        calls to it. If `values` is set, excludes conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
         # Functions that contribute a value; a leading dot marks those that change objects.
         writing = self._callers(self._writing)
@@ -202,8 +202,8 @@ class Flow:
         return seen, reached
 
     def _run_for(self, reached: Iterable[Fact]) -> Iterator[Lines]:
-        """Yields calls with unused results if their functions contribute to these facts, directly or through other such
-        calls."""
+        """Yields calls whose results are unused, but whose functions contribute to these facts, directly or through
+        other such calls."""
         waiting = {fact.function for fact in reached if not fact.binds}
         found = set[str]()
         while waiting := waiting - found:
@@ -223,10 +223,10 @@ class Flow:
         return found
 
     def _reference(self, first: Set[Node], where: tuple[str, int]) -> tuple[set[Node], list[Fact]]:
-        """Returns the slice of the reference with which a statement compares a prediction. Considers pairs of values
-        that are compared, subtracted or passed to one function, nearest to the statement first. The prediction must
-        have all sources of the reference. The prediction must also have more sources, or take at least twice as many
-        steps to compute."""
+        """Finds where a statement compares a prediction with a reference, and returns the slice of the reference.
+        Considers pairs of values that are compared, subtracted or passed to one function, nearest to the statement
+        first. The prediction must depend on all sources of the reference. It must also have more sources than the
+        reference, or take at least twice as many steps to compute."""
         tables = (self._facts.compared, self._facts.passed)
         lines = {at for table in tables for at in table if at[:2] == where}
         front, seen = set(first), set(first)
@@ -247,7 +247,7 @@ class Flow:
 
     def _is_part(self, one: Set[Node], other: Set[Node]) -> bool:
         libraries = {name for scope, name in one if scope != "." and (scope, name) not in self._by_node}
-        data = bool(libraries - _OPTIONS)  # without libraries that load data, the value is only a number
+        data = bool(libraries - _OPTIONS)  # a value computed without a library that loads data is only a number
         less = 2 * len(one) <= len(other) or not self._sources(other) <= one
         return data and less and self._sources(one) <= other
 

@@ -1,11 +1,11 @@
 """Decides which calls can be omitted without breaking the code.
 
-A call to one of the repository's functions can be omitted if the function returns a new list. It can also be omitted if
-the function returns its argument, changed in place or element by element. The change must use randomness or a statistic
-of the argument, as in scaling or mutation. Other functions are activations and part of a formula. For a library object,
-the constructor's arguments determine the form of the result. A size, a string or a second variable changes the form, as
-in `Linear(8, 3)`. `Dropout(0.5)` keeps the form. An object without arguments, such as `ReLU()`, is an activation,
-unless one of its methods is called (`scaler.fit_transform(x)`)."""
+A call to one of the repository's functions can be omitted if the function returns a new list. Such a call can also be
+omitted if the function returns its argument, changed in place or element by element. The change must use randomness or
+a statistic of the argument, as in scaling or mutation. All other functions are treated as activations and as part of a
+formula. For a library object, the constructor's arguments determine the form of the result. A size, a string or a
+second variable changes the form, as in `Linear(8, 3)`. `Dropout(0.5)` keeps the form. An object without arguments, such
+as `ReLU()`, is an activation, unless one of its methods is called (`scaler.fit_transform(x)`)."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -50,7 +50,8 @@ class Step(NamedTuple):
 
 
 def own_steps(sources: Sequence[PythonSource]) -> dict[str, Step]:
-    """Returns the repository's functions by name. Combines the common properties of functions that share a name."""
+    """Returns the repository's functions by name. For functions that share a name, keeps only their common
+    properties."""
     functions = [pair for source in sources for pair in source.functions]
     simple = {name for name, step in _steps(functions, frozenset()).items() if step.forms}
     return _steps(functions, simple)
@@ -116,8 +117,8 @@ def _depends(nodes: Sequence[ast.AST], known: set[str]) -> bool:
 
 
 def _of_form(name: str, nodes: Sequence[ast.AST], simple: Set[str]) -> set[str]:
-    """Returns the variables with the same form as a parameter. Also returns functions that keep the form, with `()`
-    appended, and variables that are sums, with a leading slash."""
+    """Returns the variables with the same form as a parameter. The result also contains the functions that keep the
+    form (as `name()`) and the variables that are sums (as `/name`)."""
     known = {name, *(f"{each}()" for each in simple)}
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
     for statement in sorted(assigned, key=lambda each: each.lineno):

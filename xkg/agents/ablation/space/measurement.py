@@ -1,14 +1,14 @@
-"""Finds the code that computes the printed metric, in addition to code that is protected by name. Also finds the values
-that are only measured.
+"""Finds the code that computes the printed metric, in addition to code that is protected by name. Also finds values
+that are read only to measure results.
 
 For example, if a program contains `total += env.get_reward(arm)` and `print(total / n)`, a change to `get_reward`
 changes how the method is measured. Names are followed from the printing statements to their assignments, and into the
 functions called in the assignments. Arguments are followed only if they are sums or lists that nothing else reads,
 because other arguments contain the method's state.
 
-Some names are read only to measure results, such as a test set's labels or a bandit's true probabilities. If an edit
-reads one of these names, the method can see the answer. An edit to the function that assigns one of these names changes
-the test. Results of training and prediction are excluded, because they belong to the method.
+Some names are read only to measure results, such as a test set's labels or a bandit's true probabilities. An edit that
+reads such a name gives the method access to the answer. An edit to the function that assigns such a name changes the
+test. Results of training and prediction are excluded, because they belong to the method.
 
 A function that both trains and measures (`loss, accuracy = epoch(data)`, both printed) accumulates its results. If
 nothing else reads these results, the accumulating statements belong to the metric."""
@@ -82,9 +82,9 @@ class _Walk:
     def follow(
         self, source: PythonSource, body: Sequence[ast.stmt], printing: Sequence[ast.stmt], once: Set[int] = frozenset()
     ) -> None:
-        """Finds the code that computes the names reported by `printing`, in the same body and in called functions.
-        Follows updates of a name (`x = x - step`) only in the statements in `once`, because updates in a loop are
-        training."""
+        """Finds the code that computes the names reported by `printing`. Searches the body and the functions that it
+        calls. Follows updates such as `x = x - step` only in `once` (statements outside loops), because updates in a
+        loop are training."""
         names = set[str]().union(*map(_reported_names, printing))
         kept = {n for n in _loaded(printing) if _loads(body, n) == _loads(printing, n)}
         called = [name for each in printing for name in _called(each)]
@@ -164,8 +164,7 @@ def _loads(body: Sequence[ast.stmt], name: str) -> int:
 
 
 def _called(node: ast.AST) -> Iterator[str]:
-    """Yields the functions whose results are the node's value or a part of it. Excludes functions called in
-    arguments."""
+    """Yields the functions whose results are the node's value or part of it. Excludes functions called in arguments."""
     waiting: list[ast.AST] = [node]
     while waiting:
         here = waiting.pop()
@@ -181,8 +180,8 @@ _Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
 
 
 def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> dict[str, tuple[str, ...]]:
-    """Returns the names that only the measurement used to read, and that new statements now read, too. The keys are
-    `path::function`."""
+    """Returns the names that only the measurement read before the change, and that new statements read after it. The
+    keys are `path::function`."""
     new = _bodies(after, metric)
     olds = _bodies(before, metric)
     kept = _only_measured_attributes(before, olds, printed_values(before, metric))
@@ -205,7 +204,7 @@ def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric
 
 
 def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> tuple[str, ...]:
-    """Returns the changed functions, as `path::function`, whose results only the measurement read."""
+    """Returns the changed functions, as `path::function`, whose results were read only by the measurement."""
     makers: set[str] = set()
     for body in _bodies(before, metric).values():
         names = _only_measured(body)
@@ -252,7 +251,7 @@ def _only_measured(body: Sequence[tuple[ast.stmt, bool]]) -> set[str]:
 def _only_measured_attributes(
     sources: Sequence[PythonSource], of: _Bodies, values: Mapping[str, Sequence[str]]
 ) -> set[str]:
-    """Returns the attributes that are set once and that only the measurement reads from outside their object."""
+    """Returns the attributes that are set once and, outside their own object, are read only by the measurement."""
     read: dict[bool, set[str]] = {True: set(), False: set()}
     for where, body in of.items():
         whole = any(text.startswith("def ") for text in values.get(where, ()))

@@ -1,8 +1,8 @@
 """Defines a value that ends the run as soon as it is used. If a run with this value ends like the baseline, no code
-uses it.
+uses the value.
 
-The value may be stored, passed on, copied and printed. Code that computes with the value, compares it or branches on it
-ends the program. C code rejects the value, or also ends the program."""
+The value may be stored, passed on, copied and printed. The program ends when it computes with the value, compares it or
+branches on it. C code rejects the value or ends the program."""
 
 _USES = (
     "bool float int index complex eq ne lt le gt ge hash len iter next contains getitem call neg abs round add radd sub"

@@ -83,7 +83,6 @@ def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, Function]]:
 
 
 def defaults_of(function: Function) -> Iterator[tuple[ast.arg, ast.expr]]:
-    """Yields the parameters that have a default, with their defaults, in order."""
     positional = [*function.args.posonlyargs, *function.args.args]
     defaults = function.args.defaults
     yield from zip(positional[len(positional) - len(defaults) :], defaults, strict=True)

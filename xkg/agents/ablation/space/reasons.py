@@ -49,7 +49,7 @@ class Reasons:
         self._keys = {key for key in keys if isinstance(key, str)}
 
     def of_switch(self, switch: Switch) -> str | None:
-        """Returns the reason why a switch is not tried, or None."""
+        """Returns the reason for not trying a switch, or None."""
         short = switch.short
         # A call such as `print("loss:", Model(rate=0.1).fit())` both writes the metric and configures the method.
         own = switch.origin == "argument" and switch.function in self._functions
@@ -72,7 +72,7 @@ class Reasons:
         return self._no_part(switch, short)
 
     def of_site(self, site: Site) -> str | None:
-        """Returns the reason why a site is not tried, or None."""
+        """Returns the reason for not trying a site, or None."""
         if why := self._of_place(site.place, self._measuring):
             return why
         if not self._flow.reaches(site.place):
@@ -85,7 +85,7 @@ class Reasons:
         setting = parameter or switch.origin in ("option", "field", "setting")
         by_name = setting or switch.origin in ("entry", "constant", "attribute")
         named = self._named(switch, short, parameter=parameter)
-        # If two calls pass this argument, only one of them may matter.
+        # If two calls pass this argument, the metric may depend on only one of them.
         at_call = switch.origin == "argument" or not by_name
         if (by_name and not flow.reads(named)) or (at_call and not flow.reaches(switch.place)):
             return NOT_COMPUTED

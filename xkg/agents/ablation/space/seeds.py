@@ -24,7 +24,7 @@ _SEEDED_BY_THEMSELVES = frozenset({"xgboost", "lightgbm", "catboost"})
 
 
 class Seed(Value):
-    """A seed in the code: an integer or, if `added` is set, an expression to which a number is added."""
+    """A seed in the code. The seed is an integer or, if `added` is set, an expression to which runs add a number."""
 
     place: Place
     at: Replacement
@@ -45,7 +45,7 @@ class FixedSeed(Value):
 
 
 class Seeds(Value):
-    """The seeds in some code. Seeds in `found` can be varied, and seeds in `fixed` cannot."""
+    """The seeds found in code. Seeds in `found` can be varied, and seeds in `fixed` cannot."""
 
     found: tuple[Seed, ...] = ()
     fixed: tuple[FixedSeed, ...] = ()

@@ -48,11 +48,11 @@ def find_space(
     printed: tuple[str, int] | None = None,
 ) -> tuple[Space, list[Place], list[Place]]:
     """Returns the space, the protected lines that compute the metric, and the functions that these lines call.
-    `settings` are entries in configuration files. `texts` contains the text of these files. `techniques` are components
-    with places in these files. `command` is the task's command, which may set options. `executed` maps files to the
-    lines that the baseline runs. `opened` contains the files that the baseline opens. `printed` is the line that prints
-    the metric. `executed`, `opened` and `printed` are None if unknown. Omits code that did not run and files that were
-    not read."""
+    `settings` are entries in configuration files. `texts` contains the text of these files. `techniques` are the
+    paper's components, with places in these files. `command` is the task's command, which may set options. `executed`
+    maps files to the lines that the baseline runs. `opened` contains the files that the baseline opens. `printed` is
+    the line that prints the metric. `executed`, `opened` and `printed` are None if unknown. Omits code that did not run
+    and files that were not read."""
     ran = _started(sources, command) if executed is None else {path for path, lines in executed.items() if lines}
     idle = [source.path for source in sources if source.path not in ran] if executed is not None else []
     sources = [source for source in sources if source.path in ran]
@@ -86,8 +86,8 @@ def find_space(
         return builder.space(), [*written, *measuring], shared
 
     found = built(broadly=False)
-    # Without candidates, also consider branches that are never taken and the conditions under which the metric is
-    # written. A branch that is never taken also decides values, such as an error count that stays 0.
+    # If there are no candidates, also consider branches that are never taken, and conditions around the statements that
+    # write the metric. Even a branch that is never taken can determine a value, such as an error count that stays 0.
     return found if found[0].candidates else built(broadly=True)
 
 
@@ -126,7 +126,7 @@ class _Builder:
         why = self._reasons.of_switch(switch)
         if switch.value == 0 and not isinstance(switch.value, bool):
             self._idle |= {frozenset(self._flow.readers(short))}
-        # A selecting default or argument is often a direction, as in `layer(x, reverse=False)`.
+        # A default or argument that chooses between two values is often a direction, as in `layer(x, reverse=False)`.
         selects = switch.origin in ("option", "field", "setting") and self._flow.plays("selecting", Named(short))
         chance = self._is_chance(switch, short)
         off = chance or self._flow.plays("weights", Named(short))
@@ -153,8 +153,8 @@ class _Builder:
             self._add(component, change, switch.place, switch.text, f"{named}: {switch.text} → {value}")
 
     def _is_chance(self, switch: Switch, short: str) -> bool:
-        """Returns whether a number is a probability or a fraction passed to a library. A value of 0 then disables a
-        part of the method."""
+        """Returns whether a number is a probability or a fraction passed to a library. For such a number, a value of 0
+        disables part of the method."""
         if isinstance(switch.value, str) or not 0 < switch.value <= 1:
             return False
         if switch.origin == "argument" and switch.function not in self._parameters:

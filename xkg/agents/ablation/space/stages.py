@@ -171,7 +171,6 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
 
 
 def stages(source: PythonSource, statement: ast.stmt, around: Around) -> Iterator[Site]:
-    """Yields the stages in a simple statement."""
     alone = isinstance(statement, ast.Assign) and len(statement.targets) == 1
     target = source.code(statement.targets[0]) if isinstance(statement, ast.Assign) and alone else ""
     yield from _of_own_functions(source, statement, target, around)
@@ -186,8 +185,8 @@ def stages(source: PythonSource, statement: ast.stmt, around: Around) -> Iterato
 
 def _of_own_functions(source: PythonSource, statement: ast.stmt, target: str, around: Around) -> Iterator[Site]:
     """Yields sites for `y = f(x)`, `return f(x)` and `g(f(x))`, if f is a repository function that changes x element by
-    element. Skips factors and terms of a formula. Also skips calls with a flag that selects another use of the
-    function."""
+    element. Skips factors and terms of a formula. Also skips calls with a boolean argument, because it selects a
+    different use of the function."""
     inside = {id(each) for node in ast.walk(statement) for each in _operands(node)}
     for call in ast.walk(statement) if not around.formula else ():
         if not isinstance(call, ast.Call) or not call.args or id(call) in inside:
@@ -217,8 +216,8 @@ def _learns(name: str) -> bool:
 
 
 def _is_alone(call: ast.Call, around: Around) -> bool:
-    """Returns whether only a call's first argument changes in the enclosing loop. A call that combines several changing
-    values, such as candidates and their scores, is the method itself."""
+    """Returns whether a call's first argument is the only one that changes in the enclosing loop. A call that combines
+    several changing values (such as candidates and their scores) is not a stage of the method, but its core."""
     others = {name for each in _given(call)[1:] for name in names_in(each)}
     return others.isdisjoint(
         name.id
@@ -268,8 +267,8 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str, around: 
 
 
 def _else_set(source: PythonSource, statement: ast.stmt, target: str, around: Around) -> bool:
-    """Returns whether other code in the loop also changes a statement's target, so that the state still changes without
-    the statement. Returns true outside loops."""
+    """Returns whether other code in the loop also assigns the statement's target. If so, the target still changes when
+    the statement is removed. Returns true outside loops."""
     others = [each for each in around.loop if each is not statement and isinstance(each, ast.Assign | ast.AugAssign)]
     return not around.loop or any(target in map(source.code, targets(each)) for each in others)
 
@@ -308,7 +307,7 @@ def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Ar
     if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return
     part = call.args[0]
-    # In a loop, the call usually adds to a population, not to a model.
+    # A call in a loop usually adds an item to a population, not a layer to a model.
     if not isinstance(part, ast.Call) or not regularises(part) or around.loop:
         return
     sized = len(part.args) > 1  # the layer changes the size, and other layers rely on the new size
@@ -317,8 +316,8 @@ def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Ar
 
 
 def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
-    """Yields sites for `shuffle(rows)`, and for calls to the repository's functions in a loop. Other code in the loop
-    must also change everything that the call changes, because otherwise no method would remain without the call."""
+    """Yields sites for `shuffle(rows)`, and for calls in a loop to the repository's functions. Yields such a call only
+    if other code in the loop also changes everything that it changes. Otherwise, nothing of the method would remain."""
     name = last_name(call.func)
     if name == "shuffle" and name not in around.forms.own:
         yield _passed_over(source, statement, "the stage", source.code(call))

@@ -12,13 +12,12 @@ Lines = tuple[str, int, int]
 
 
 def sorts(node: ast.expr) -> bool:
-    """Returns whether an expression is the result of sorting."""
     return isinstance(node, ast.Call) and last_name(node.func) in ("sorted", "sort", "argsort")
 
 
 def selects(statement: ast.If) -> bool:
-    """Returns whether both branches assign the same variable or both return. In both cases, the branches compute one
-    value in two ways."""
+    """Returns whether both branches assign the same variable or both return. Such branches are two ways to compute one
+    value."""
     ways = [
         {ast.unparse(target) for each in branch if isinstance(each, ast.Assign) for target in each.targets}
         | {"return" for each in branch if isinstance(each, ast.Return)}

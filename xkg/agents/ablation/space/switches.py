@@ -150,8 +150,8 @@ def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> 
 
 
 def _entries(node: ast.Dict | ast.Assign, stored: Mapping[str, int]) -> Iterator[tuple[str, ast.expr]]:
-    """Yields the keys of a dictionary with their values. For an assignment, yields the assigned keys that the file has
-    `stored` once."""
+    """Yields the keys of a dictionary with their values. For an assignment, yields only keys that the file assigns once
+    (`stored` counts the assignments)."""
     if isinstance(node, ast.Assign):
         keys = [last_name(each) for each in node.targets if isinstance(each, ast.Subscript)]
         yield from ((key, node.value) for key in keys if stored[key] == 1)
@@ -312,8 +312,8 @@ def _fields(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
 
 
 def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
-    """Yields numbers that the command assigns to names that are not declared as options, such as `C=10`, or `--rate
-    0.1` for fire."""
+    """Yields numbers that the command assigns to names that are not declared as options. Examples are `C=10`, and
+    `--rate 0.1` in programs that use `fire`."""
     for match in re.finditer(
         r"(?<!\S)(?:--?(\w[\w.-]{0,80})[= ]|([A-Za-z_][\w.]{0,80})=)(\d[\d.e-]{0,20})(?!\S)", command
     ):

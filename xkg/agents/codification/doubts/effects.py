@@ -19,13 +19,13 @@ from xkg.value import Value
 
 _MOST_RUNS = 12
 _LONGEST_TRIAL = 5
-"""A trial's time limit, as a multiple of the answer's own run time. Without a statement such as `i += 1`, the code may
-never end."""
+"""A trial's time limit, as a multiple of the answer's own run time. The limit is needed because removing a statement
+such as `i += 1` can create an infinite loop."""
 _SAME_NUMBERS = ("same_numbers",)
 
 
 class Effects(Value):
-    """Doubts about changes without effect. `notes` lists changes that were not tried."""
+    """Doubts about changes that have no effect. `notes` describes changes that were not tried."""
 
     doubts: tuple[Doubt, ...] = ()
     notes: tuple[str, ...] = ()
@@ -91,7 +91,6 @@ class _Trials:
         return Effects(doubts=tuple(found), notes=notes)
 
     def _metric(self, changes: Mapping[str, str]) -> float | None:
-        """Returns the answer's metric with these changes, or None if the run fails."""
         session = self._session
         if changes:
             self._copy.edit(changes, "try")
@@ -102,8 +101,8 @@ class _Trials:
         return result.metric_or_problem(session.task.parsed_metric, session.reader)[0] if result.ok else None
 
     def _given_back(self, texts: Mapping[str, str], lines: Mapping[str, frozenset[int]]) -> Iterator[Doubt]:
-        """Yields at most one doubt for each line. It concerns the outermost operation whose result always equalled one
-        of its operands."""
+        """Yields a doubt for each line on which an operation's result always equalled one of its operands. If there are
+        several such operations, reports the outermost one."""
         files = self._session.reader.of_files(watched_files, {"texts": texts}, lines=lines)
         if not files:
             return

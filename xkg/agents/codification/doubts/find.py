@@ -37,7 +37,7 @@ def doubted(
 def _same_metric(session: Session, verdict: Verdict) -> list[Doubt]:
     if session.baseline.metric is None or verdict.metric != session.baseline.metric:
         return []
-    return [Doubt(about="the metric", text=f"it is the starter's to the last digit ({verdict.metric!r})")]
+    return [Doubt(about="the metric", text=f"it equals the starter's to the last digit ({verdict.metric!r})")]
 
 
 def _printed(session: Session, result: RunResult) -> list[Doubt]:

@@ -14,8 +14,8 @@ _LONGEST_LOG = 12_000
 
 
 class Taken(Value):
-    """A step with its observation. `version` is the workspace version after the step. `expert_calls` counts the calls
-    to the expert in the step. `accepted` is set if the step is an accepted final answer."""
+    """A step with its observation. `version` is the number of the workspace version after the step. `expert_calls`
+    counts the calls to the expert in the step. `accepted` is set if the step is an accepted final answer."""
 
     number: int
     step: Step

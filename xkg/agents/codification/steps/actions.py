@@ -47,8 +47,6 @@ class Observation:
 
 
 class Actions:
-    """The actions available in one run."""
-
     def __init__(self, session: Session) -> None:
         self._session = session
         self._workspace = session.workspace
@@ -67,8 +65,8 @@ class Actions:
         }
 
     def objection(self, step: Step) -> str | None:
-        """Tells the model why a step cannot be taken (an input is missing, or its edits do not apply). Returns None if
-        it can."""
+        """Returns None if the step is valid. Otherwise, returns a message that tells the model which input is missing
+        or which edit does not apply."""
         if missing := [name for name in _NEEDED.get(step.action, ()) if getattr(step.action_input, name) in (None, "")]:
             return f"{step.action} needs {' and '.join(missing)} in action_input"
         try:
@@ -173,7 +171,7 @@ class Actions:
         return f"copied {path} to {to}: version {version.number}"
 
     def _undone(self) -> str:
-        return f"version {self._workspace.undo().number} has the files from before the last edit"
+        return f"version {self._workspace.undo().number} restores the files from before the last edit"
 
     def _executed(self, given: ActionInput) -> str:
         session = self._session

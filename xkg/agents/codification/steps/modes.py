@@ -51,7 +51,7 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
             return f"the action of this step is {order.action}" if wrong else actions.objection(step)
         again = last is not None and (step.action, step.action_input) == (last.action, last.action_input)
         if again and step.action != "undo_edit":
-            return "this is exactly the last action: its observation is above; choose another one"
+            return "this is exactly the last action, and its observation is above; choose another action"
         return actions.objection(step)
 
     prompt, about = load_prompt(PROMPTS / "plan.md"), f"step {len(history) + 1}"

@@ -22,7 +22,7 @@ def patch(workspace: Workspace) -> bytes:
 def branch(workspace: Workspace, name: str, repository: Path | None = None) -> str:
     """Adds the branch `name` with one commit per edit, and returns its last commit. The branch is added to the
     starter's repository, or to its clone `repository`, and starts at the starter's commit. If the starter had
-    uncommitted changes, the first commit contains the ones in files that the run changed.
+    uncommitted changes, the first commit contains those in files that the run changed.
 
     Raises `InputError` if the starter has no repository or the run changed nothing. Raises `UnsafeInputError` if a
     change affects a path that edits may not write. Also raises the errors of `add_branch`."""
@@ -42,9 +42,7 @@ def branch(workspace: Workspace, name: str, repository: Path | None = None) -> s
     if workspace.dirty:
         snapshot = {path: file for path, file in before.items() if path in touched}
         if snapshot:
-            commits.append(
-                NewCommit(snapshot, "Files of the working copy as the run found them", workspace.versions[0].when)
-            )
+            commits.append(NewCommit(snapshot, "Uncommitted changes from before the run", workspace.versions[0].when))
     for version in workspace.versions[1:]:
         files = workspace.files_of(version.number)
         changes: dict[str, TreeFile | None] = dict.fromkeys(before.keys() - files.keys())

@@ -1,5 +1,5 @@
-"""Applies edits to files. An edit replaces text that it searches for, or a whole function or file. Each edit either
-applies exactly or is refused with a reason."""
+"""Applies edits to files. An edit replaces a piece of text, a whole function or a whole file. Each edit either applies
+exactly or is refused with a reason."""
 
 import ast
 import textwrap
@@ -50,7 +50,7 @@ def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, st
         raise EditError("the edits change nothing: the files already have this content")
     for path, text in changed.items():
         if path.endswith(".py") and (fault := syntax_error(text)) is not None:
-            raise EditError(f"{path} would not be Python: {fault}")
+            raise EditError(f"{path} would not be valid Python: {fault}")
     return changed
 
 

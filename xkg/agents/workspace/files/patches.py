@@ -13,8 +13,8 @@ from xkg.build.repositories.branch import TreeFile
 
 _CONTEXT = 3
 _MOST_STEPS = 2_000_000
-"""The maximum number of steps in the search for equal lines, which then takes a few seconds at most. Without a limit,
-malicious text could take hours."""
+"""The maximum number of steps in the search for equal lines. With this limit, the search takes a few seconds at most.
+Without a limit, malicious text could take hours."""
 _NO_FILE = b"0" * 40
 _BINARY_LINE = 52
 _LENGTHS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -24,8 +24,8 @@ _Group = Sequence[tuple[str, int, int, int, int]]
 
 
 def patch(old: Mapping[str, TreeFile], new: Mapping[str, TreeFile]) -> bytes:
-    """Returns a patch for `git apply` that turns the files `old` into `new`. It includes binary files and modes, and is
-    empty if the files are equal."""
+    """Returns a patch for `git apply` that turns the files `old` into `new`. The patch includes binary files and modes,
+    and is empty if the files are equal."""
     differing = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     return b"".join(_of_file(path, old.get(path), new.get(path)) for path in differing)
 
@@ -99,7 +99,7 @@ def _groups(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Group]:
 
 
 class _Matcher(difflib.SequenceMatcher[bytes]):
-    """Stops matching lines after `_MOST_STEPS` steps. The patch then replaces all remaining lines."""
+    """Gives up the search for equal lines after `_MOST_STEPS` steps, so that the patch replaces all remaining lines."""
 
     def __init__(self, old: Sequence[bytes], new: Sequence[bytes]) -> None:
         super().__init__(None, old, new)

@@ -66,7 +66,6 @@ def is_inside(path: str) -> bool:
 
 
 def _absolute(spec: str) -> str:
-    """Makes the path in a starter spec absolute."""
     for path, mark, commit in ((spec, "", ""), spec.rpartition("@")):
         if path and Path(path).expanduser().is_dir():
             return f"{Path(path).expanduser().resolve()}{mark}{commit}"
@@ -102,4 +101,4 @@ def _left_out(checkout: Checkout, files: dict[str, TreeFile]) -> Iterator[str]:
     notebooks = [path for path in files if path.endswith(".ipynb")]
     if notebooks:
         named = f"{len(notebooks)} notebooks are" if len(notebooks) > 1 else "1 notebook is"
-        yield f"{named} text here, such as {notebooks[0]}: no cell is run, and packages used in cells are not installed"
+        yield f"{named} read as text, such as {notebooks[0]}: cells are not run, and their packages are not installed"

@@ -187,7 +187,7 @@ class Workspace:
         return self._add(new, reason, (*self.current.undo, self.current.number))
 
     def undo(self) -> Version:
-        """Undoes the last edit that is not undone yet. Raises `InputError` if there is nothing to undo."""
+        """Undoes the last edit that has not been undone. Raises `InputError` if there is nothing to undo."""
         if not self.current.undo:
             raise InputError("there is no edit to undo; the files are the starter's")
         target = self._state.versions[self.current.undo[-1]]
@@ -205,7 +205,6 @@ class Workspace:
         self._lay_out_tree()
 
     def files_of(self, number: int) -> dict[str, TreeFile]:
-        """Returns all files in a version."""
         files: dict[str, TreeFile] = {}
         for changes in self._changes[: number + 1]:
             _change(files, changes)

@@ -18,7 +18,7 @@ _LOADED = re.compile(r"(sitecustomize|usercustomize|conftest)(\.|$)", re.IGNOREC
 
 
 def refused_path(path: str, known: Container[str]) -> str | None:
-    """Returns a short reason why edits may not write `path`, or None if they may. `known` contains the existing
+    """Returns a short explanation if edits may not write `path`, and None otherwise. `known` contains the existing
     files."""
     if not is_inside(path):
         return "it is outside the workspace; use a path relative to its top, as listed"
@@ -28,7 +28,7 @@ def refused_path(path: str, known: Container[str]) -> str | None:
         if name.startswith("."):
             return "hidden files and folders control git, editors and other tools, not the program"
         if not all(sign.isalnum() or sign in _SIGNS for sign in name) or name != name.strip(" -").rstrip("."):
-            return f"the name {name!a} may be a different file on other systems; use letters, digits, `_`, `-` and `.`"
+            return f"the name {name!a} may denote another file on other systems; use letters, digits, `_`, `-` and `.`"
         if _LOADED.match(name):
             return f"Python or pytest runs {name} automatically"
     suffix = path.rpartition("/")[2].rpartition(".")[2].lower()

@@ -24,8 +24,8 @@ def evaluation(
     files: Mapping[str, str], metric: Metric, protect: Sequence[str] = (), deadly: Collection[str] = ()
 ) -> dict[str, str]:
     """Returns a digest of each part of the measurement code, by `path::name` (or `path`). Ignores layout and comments.
-    A protected file that does not parse is a single part, as are files in `deadly`, which crash the parser and are
-    never parsed."""
+    A protected file that does not parse counts as one part. Files in `deadly` crash the parser, so they are never
+    parsed and also count as one part each."""
     found: dict[str, list[str]] = {}
     for path, text in files.items():
         whole = path in protect or path in deadly or is_test_file(path)
@@ -41,8 +41,8 @@ def evaluation(
 def measuring(
     path: str, tree: ast.Module, metric: Metric, protect: Sequence[str] = (), *, program: bool = False
 ) -> Iterator[tuple[str, ast.Module | ast.stmt]]:
-    """Yields the parts of a file that measure results, with their names (see `evaluation`) and syntax tree nodes. A
-    `program` that a command starts is never a test, whatever its name."""
+    """Yields the parts of a file that measure results, with their names (see `evaluation`) and syntax tree nodes. If
+    `program` is set, a command starts the file, so it does not count as a test file."""
     if path in protect or (is_test_file(path) and not program):
         yield path, tree
         return
@@ -71,9 +71,9 @@ def changed_evaluation(
     new_files: Mapping[str, str],
     old_files: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Returns the changed parts in order. These are parts with a different digest, removed parts, and names that
-    `new_files` assign more often than `old_files`. New statements that print the metric count as changes if the metric
-    was printed before. Other new parts do not count as changes."""
+    """Returns the changed parts in order. A part is changed if its digest differs, if it was removed, or if `new_files`
+    assign its name more often than `old_files`. New statements that print the metric count as changes if the metric was
+    printed before. Other new parts do not count as changes."""
     changed = [name for name, digest in before.items() if after.get(name) != digest]
     if any(name.endswith(_PRINTS) for name in before):
         changed += [name for name in after if name.endswith(_PRINTS) and name not in before]
@@ -107,8 +107,8 @@ def literal(metric: Metric) -> str:
 
 
 def _label(metric: Metric) -> str:
-    """Returns the text that precedes the number in the output: the pattern up to its group (`R2: `). Returns '' if that
-    is not plain text with a word of at least two characters."""
+    """Returns the text that precedes the number in the output: the pattern up to its group (`R2: `). Returns '' if this
+    text contains special characters, or no word of at least two characters."""
     if metric.source != "output":
         return ""
     plain = (
@@ -127,7 +127,7 @@ def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 def _strings(statement: ast.stmt, written: bool) -> list[str]:
     """Returns the strings in a statement, including names of keyword arguments. If `written` is set, ignores strings in
-    an assigned table or list, because they only name values that other statements print."""
+    an assigned dictionary, list or tuple, because they only name values that other statements print."""
     if written and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict | ast.List | ast.Tuple):
         return []
     found = [n.value for n in ast.walk(statement) if isinstance(n, ast.Constant) and isinstance(n.value, str)]

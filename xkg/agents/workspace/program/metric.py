@@ -108,7 +108,7 @@ class Metric(Value):
             value = json.loads(text)
         except (ValueError, RecursionError):
             lines = [line for line in text.splitlines() if line.strip()]
-            try:  # the file may have one object per line: use the last one
+            try:  # if the file has one object per line, use the last one
                 value = json.loads(lines[-1])
             except (ValueError, RecursionError, IndexError):
                 raise MetricError(f"{self.path} is not valid JSON") from None

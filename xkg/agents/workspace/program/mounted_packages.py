@@ -15,8 +15,8 @@ def module_folders(data: Mapping[str, Path]) -> tuple[Path, ...]:
 
 
 def importable(data: Mapping[str, Path]) -> frozenset[str]:
-    """Returns the top-level names that can be imported from `data`. Includes packages in subfolders. Also includes
-    folders that contain modules themselves, such as a submodule's files, under their names in the tree."""
+    """Returns the top-level names that can be imported from `data`. Includes packages in subfolders. Also includes the
+    name of each mounted folder that directly contains modules, such as a submodule."""
     names = {name for place in data.values() for name in _packages_in(place)}
     return frozenset(names | {name.rpartition("/")[2] for name, place in data.items() if _holds_code(place)})
 
@@ -30,8 +30,8 @@ def _holds_code(folder: Path) -> bool:
 
 
 def _packages_in(folder: Path) -> frozenset[str]:
-    """Returns the packages in a folder: its subfolders with an `__init__.py`. If anything was installed into the
-    folder, also returns single modules and namespace packages. Returns nothing if the folder is a package itself."""
+    """Returns the packages in a folder: its subfolders with an `__init__.py`. If packages were installed into the
+    folder, also returns its modules and namespace packages. Returns an empty set if the folder itself is a package."""
     try:
         if not folder.is_dir() or _is_package(folder):
             return frozenset()

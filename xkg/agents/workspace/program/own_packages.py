@@ -1,4 +1,4 @@
-"""Finds the packages that a repository itself contains. Scripts import these packages as if they were installed (`pip
+"""Finds the packages that are part of a repository. Scripts import these packages as if they were installed (`pip
 install -e .`)."""
 
 import re
@@ -21,7 +21,7 @@ _VERSION = re.compile(r"""^[ \t]{0,40}+version[ \t]{0,8}+=[ \t]{0,8}+["'](\d[\w.
 def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
     """Returns the folders whose packages would be installed, closest to the root first ('' is the root itself).
     Candidates are the folders of `pyproject.toml`, `setup.py` and `setup.cfg`, and a `src` folder next to such a file.
-    Returns a folder only if it contains a package."""
+    Omits folders that contain no package."""
     known = list(paths)
     packages = _packages(known)
     holders = {package.rpartition("/")[0] for package in packages if package}
@@ -34,9 +34,9 @@ def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
-    """Returns the metadata that installing the projects in `files` (path → content) would write for
-    `importlib.metadata` (path in the package folder → text). It consists of their names and versions. The version is 0
-    if the project's file does not specify one."""
+    """Returns the metadata files that `importlib.metadata` would read if the projects in `files` were installed.
+    `files` maps paths to content, and the result maps paths in the package folder to text. The metadata contains the
+    projects' names and versions. The version is 0 if the project's file does not specify one."""
     found: dict[str, str] = {}
     projects = sorted((p for p in files if p.rpartition("/")[2] in _PROJECT_FILES), key=lambda p: (p.count("/"), p))
     for path in projects[:_MOST_PROJECTS]:
@@ -50,9 +50,9 @@ def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 class OwnNames(NamedTuple):
-    """Imports that a repository's own Python files satisfy. Imports in `nested` exist only inside packages, and can
+    """The imports that a repository's own Python files satisfy. Imports in `nested` exist only inside packages, and can
     hide a package with the same name (`autograd/scipy` is not SciPy). Imports in `hidden` are folders without
-    `__init__.py`, which any installed package with the same name overrides."""
+    `__init__.py`. An installed package with the same name takes precedence over such a folder."""
 
     served: frozenset[str]
     nested: frozenset[str]
@@ -109,9 +109,9 @@ def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str
 
 
 def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
-    """Returns the command that builds a dotted extension module in place, with a `setup.py` in `texts` (path → text)
-    that defines extension modules. Returns None unless the repository contains the module's source or the `setup.py`
-    mentions it."""
+    """Returns a command that builds an extension module in place. The command runs a `setup.py` in `texts` (path →
+    text) that defines extension modules. Returns None unless the repository contains the module's source or the
+    `setup.py` mentions it."""
     name = module.rpartition(".")[2]
     stems = tuple(f"/{module.replace('.', '/')}{suffix}" for suffix in _COMPILED)
     has_source = any(f"/{path}".endswith(stems) for path in texts)

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 
 
 def started_files(trees: Mapping[str, ast.AST], command: str) -> set[str]:
-    """Returns the paths of the Python files that a command mentions, and of the files that they import. Matches files
-    by the ends of their paths. `trees` maps paths to syntax trees."""
+    """Returns the paths of the Python files that a command mentions, and of the files that they import. A name matches
+    every file whose path ends with it. `trees` maps paths to syntax trees."""
     by_end: dict[str, list[str]] = {}
     for path in trees:
         parts = path.removesuffix(".py").removesuffix("/__init__").split("/")

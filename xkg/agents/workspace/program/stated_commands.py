@@ -1,10 +1,10 @@
 """Finds the commands in a repository's READMEs and shell scripts, and checks commands against the repository's files.
 
-Includes a command if it starts an existing file, or the only file with that name in a deeper folder. Lines of text are
-parsed like code blocks, but rank lower. In a block, `cd` and variables apply to the lines that follow. A missing folder
-is assumed to be the clone itself. Skips installations, and lines with placeholders or unknown variables. If there are
-no commands, uses the Python files that the README mentions. If the README starts a file that exists in several folders,
-returns one command for each folder."""
+Includes a command only if the file that it starts exists, or if exactly one file in a deeper folder has that name.
+Lines of text are parsed like code blocks, but rank lower. In a block, `cd` and variables apply to the lines that
+follow. If `cd` names a missing folder, the folder is assumed to be the clone itself. Skips installations, and lines
+with placeholders or unknown variables. If there are no commands, uses the Python files that the README mentions. If the
+README starts a file that exists in several folders, returns one command for each folder."""
 
 import posixpath
 import re
@@ -66,7 +66,6 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
 
 
 def _in_each_folder(name: str, paths: Set[str]) -> list[str]:
-    """Returns commands that start a file, one for each folder in which its path exists."""
     ends = f"/{posixpath.normpath(name)}"
     folders = _near_top(f"/{path}".removesuffix(ends) for path in paths if f"/{path}".endswith(ends))[:_MOST_FOLDERS]
     starts = ([f"cd {folder.lstrip('/')}"] if folder else [] for folder in folders)
@@ -148,7 +147,7 @@ def require_script(line: str, paths: Set[str]) -> None:
 
 
 def _only_folder(programs: Sequence[Started], paths: Set[str]) -> Iterator[str]:
-    """Yields the folder below which the first script's path exists, if there is exactly one."""
+    """Yields the folder that contains the first script's path, if there is exactly one such folder."""
     names = [f"/{program.path(word)}" for program in programs for word in program.words if word.endswith(_PROGRAMS)]
     below = [path for path in paths if names and path.endswith(names[0])]
     if len(below) == 1:
