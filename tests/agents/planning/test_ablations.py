@@ -79,7 +79,7 @@ def test_without_a_model_the_plan_comes_from_the_graph_and_says_so(graph: Path) 
     steam = plan.ablations[0]
     assert (steam.action, steam.replacement) == ("REMOVE", ())
     assert [(p.path, p.start_line, p.end_line) for p in steam.places] == [("oven/steam.py", 3, 9)]
-    assert "no place" in plan.ablations[1].note
+    assert "no location" in plan.ablations[1].note
     assert "oven/steam.py:3-9" in str(plan)
 
 
