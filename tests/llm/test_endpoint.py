@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.llm.desk import ask
 from tests.llm_endpoint import ScriptedEndpoint, status
 from xkg.config import LlmSettings
 from xkg.errors import ConfigError, ModelUnavailableError
@@ -75,8 +76,6 @@ def test_a_malformed_address_of_the_environment_is_named_not_shown(url: str, mon
 def test_no_error_log_or_file_holds_the_key(
     code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from tests.llm.test_client import ask
-
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("XKG_LLM_KEY", KEY)
     answer: Any = status(code, f"You sent {KEY}", "insufficient_quota" if code == 429 else "")
@@ -95,8 +94,6 @@ def test_no_error_log_or_file_holds_the_key(
 
 
 def test_an_endpoint_that_never_answered_and_refuses_is_not_waited_for(tmp_path: Path) -> None:
-    from tests.llm.test_client import ask
-
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"

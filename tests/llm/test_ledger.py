@@ -1,7 +1,9 @@
-"""Checks that paid answers survive damage to a file."""
+"""Checks that budgets hold, and that paid answers survive damage to a file."""
 
+import json
 import logging
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.llm.desk import GOOD, PAPER, Desk, ask
+from tests.llm_endpoint import Said, ScriptedEndpoint
 from xkg.config import LlmSettings, Price
 from xkg.errors import BudgetError, ConfigError, StoreError
+from xkg.llm.client import Call, LanguageModel
 from xkg.llm.costs import costs
 from xkg.llm.endpoint import Reply
 from xkg.llm.ledger import LEDGER, Ledger, Question, answer_key
@@ -135,3 +140,79 @@ def test_the_sum_of_all_calls_is_kept_by_every_process(tmp_path: Path) -> None:
         reopened = closing(Ledger(tmp_path, Prices({"of-no-known-price": Price(input=1e5, output=0.0)})))
         with reopened as priced, pytest.raises(BudgetError, match=r"\$17\.50 of"):
             priced.begin(ASKED, 0.5, None, 17.6)
+
+
+def test_a_build_stops_before_it_costs_more_than_allowed_and_goes_on_with_more(desk: Desk) -> None:
+    dear = Said(json.dumps(GOOD), input_tokens=10_000, output_tokens=10_000)  # costs 5.5 cents
+    desk.endpoint.answers = [dear] * 4
+    with desk.open(max_cost=0.1) as model:
+        ask(model, "1")
+        ask(model, "2")
+        with pytest.raises(BudgetError) as caught:
+            ask(model, "3")
+    assert desk.asked == 2
+    line = str(caught.value)
+    assert line.startswith(f"ground: $0.11 of the $0.10 allowed for {PAPER} has been spent")
+    assert "--max-cost" in line
+    with desk.open(max_cost=0.1) as model:
+        assert ask(model, "1").name == "kernel", "what is kept costs nothing"
+        with pytest.raises(BudgetError):
+            ask(model, "3")
+        assert ask(model, "3", paper="arxiv:other").name == "kernel", "each paper has its own budget"
+    with desk.open(max_cost=0.5) as model:
+        assert ask(model, "4").name == "kernel"
+
+
+def test_a_budget_of_the_whole_graph_holds_for_all_papers_together(desk: Desk) -> None:
+    desk.endpoint.answers = [Said(json.dumps(GOOD), input_tokens=10_000, output_tokens=10_000)] * 4  # costs 5.5 cents
+    with desk.open(max_total_cost=0.1, max_cost=1) as model:
+        ask(model, "1")
+        ask(model, "2", paper="arxiv:other")
+        with pytest.raises(BudgetError, match=r"\$0.11 of the \$0.10 allowed for all papers .* --max-total-cost"):
+            ask(model, "3", paper="arxiv:third")
+    assert desk.asked == 2
+
+
+def test_calls_under_way_count_with_what_they_may_cost(desk: Desk) -> None:
+    """Only as many parallel calls start as the budget allows. The remaining calls start later if the budget still
+    allows them."""
+    cheap = Said(json.dumps(GOOD), input_tokens=10, output_tokens=10)
+    desk.endpoint = ScriptedEndpoint(lambda _: cheap)
+    most = 0
+
+    def watch(_: Call) -> None:
+        nonlocal most
+        most += 1
+
+    with desk.endpoint:
+        settings = LlmSettings(base_url=desk.endpoint.url, max_cost=0.025, concurrency=8)  # pays for two calls
+        with LanguageModel(settings, desk.folder, watch) as model, ThreadPoolExecutor(8) as pool:
+            places = list(pool.map(lambda n: ask(model, f"text {n}"), range(8)))
+    assert len(places) == most == 8
+
+
+def test_no_budget_holds_for_a_model_without_a_price(desk: Desk) -> None:
+    with pytest.raises(ConfigError, match=r"a budget cannot be enforced for mine, .* llm\.prices"):
+        desk.open(code_model="mine", max_cost=1)
+    desk.script(GOOD)
+    with desk.open(model="mine") as model:
+        ask(model)
+    with desk.open(max_cost=1) as model, pytest.raises(ConfigError, match="earlier calls have no price"):
+        ask(model)
+
+
+def test_no_model_is_asked_where_the_graph_is_no_folder(desk: Desk) -> None:
+    desk.folder.write_text("a file")
+    with pytest.raises(StoreError, match=r"llm\.sqlite cannot be written .* no model is asked"):
+        desk.open()
+
+
+def test_no_model_is_asked_once_the_disk_is_full(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with desk.open() as model:
+        monkeypatch.setattr("xkg.llm.ledger._enter", full)
+        with pytest.raises(StoreError, match="disk is full"):
+            ask(model)
+    assert desk.asked == 0

@@ -1,4 +1,3 @@
-import ast
 import importlib
 import json
 import subprocess
@@ -9,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pyflakes import checker, messages
 
 from tests.build.codebases import MADE, codebase_of, run, symbol
+from tests.build.slicing.slices import sliced, undefined
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.repositories.checkout import fetch_repository
@@ -19,15 +18,6 @@ from xkg.build.slicing.slice import Slice, slice_symbols
 from xkg.model import LineRange
 
 TANGLED = Path(__file__).parents[2] / "data" / "repos" / "tangled"
-
-
-def sliced(files: dict[str, str], *symbols: str, **options: int) -> Any:
-    return slice_symbols(codebase_of(files), [symbol(each) for each in symbols], **options)
-
-
-def undefined(source: str) -> list[str]:
-    found = checker.Checker(ast.parse(source), "sliced.py").messages
-    return [str(m.message % m.message_args) for m in found if isinstance(m, messages.UndefinedName)]
 
 
 @pytest.fixture(scope="module")
@@ -122,57 +112,6 @@ def test_parts_are_headed_by_path_lines_and_commit_and_are_as_written() -> None:
     assert result.derived_from == ("local:made@0123456789:b.py::GO", "local:made@0123456789:a.py::f")
 
 
-CLASHES = {
-    "p/__init__.py": "",
-    "p/a.py": "def load(x):\n    return ('a', x)\n",
-    "p/b.py": "def load(x):\n    return ('b', x)\n",
-    "p/c.py": "from . import a, b as other\nfrom .a import load as first\ndef both(load):\n"
-    "    return first(load), a.load(load), other.load(load), f'{a.load(1)} {other.load(2)!r}'\n",
-}
-BUILTIN = {
-    "u.py": "def max(a):\n    return 'mine'\n",
-    "v.py": "import u\ndef f():\n    return u.max([1]), max([1, 2])\n",
-}
-STATE = {
-    "state.py": "level = 0\n",
-    "main.py": "import state\nfrom state import level\ndef up():\n    state.level = state.level + 1\n"
-    "    return state.level, level\n",
-}
-STAR = {
-    "lib.py": "rate = 1\n",
-    "m.py": "from lib import *\ndouble = rate * 2\nrate = 5\ndef f():\n    return double, rate\n",
-}
-ALIASES = {
-    "a.py": "import math as m\ndef f():\n    return m.floor(2.5)\n",
-    "b.py": "import cmath as m\nfrom a import f\ndef g():\n    return m.sqrt(-1), f()\n",
-}
-
-
-@pytest.mark.parametrize(
-    ("files", "symbol", "expression", "value"),
-    [
-        pytest.param(
-            CLASHES, "p/c.py::both", "both(7)", (("a", 7), ("a", 7), ("b", 7), "('a', 1) ('b', 2)"), id="clashes"
-        ),
-        pytest.param(BUILTIN, "v.py::f", "f()", ("mine", 2), id="a function named like a builtin"),
-        pytest.param(
-            {"m.py": "x = 1\nA = x + 1\nx = 10\nB = x\ndef f():\n    return A, B, x\n"},
-            "m.py::f",
-            "f()",
-            (2, 10, 10),
-            id="a name that is assigned twice",
-        ),
-        pytest.param(STATE, "main.py::up", "[up(), up()]", [(1, 0), (2, 0)], id="state set through its module"),
-        pytest.param(STAR, "m.py::f", "f()", (2, 5), id="a name of a star import that is assigned again"),
-        pytest.param(ALIASES, "b.py::g", "g()", (1j, 2), id="one alias for two packages"),
-    ],
-)
-def test_names_mean_the_same_in_a_slice(files: dict[str, str], symbol: str, expression: str, value: object) -> None:
-    result = sliced(files, symbol)
-    assert eval(expression, run(result.source)) == value
-    assert result.packages == ()
-
-
 def test_what_is_not_needed_stays_out() -> None:
     files = {
         "m.py": "import os, json\nimport argparse\nargs = argparse.ArgumentParser().parse_args()\nprint('loud')\n"
@@ -183,11 +122,23 @@ def test_what_is_not_needed_stays_out() -> None:
     )
 
 
-def test_settings_of_a_used_package_come_along() -> None:
-    files = {"m.py": "import random\nrandom.seed(3)\nrandom.shuffle([1])\ndef f():\n    return random.random()\n"}
-    source = sliced(files, "m.py::f").source
-    assert "random.seed(3)" in source
-    assert "shuffle" not in source
+@pytest.mark.parametrize(
+    ("settings", "kept", "left_out"),
+    [
+        ("import random\nrandom.seed(3)\nrandom.shuffle([1])\n", "random.seed(3)", "shuffle"),
+        (
+            "import argparse, random\nopt = argparse.ArgumentParser().parse_args()\nrandom.seed(opt.seed)\n",
+            "def f",
+            "argparse",
+        ),
+    ],
+)
+def test_settings_of_a_used_package_come_along_unless_the_command_gives_them(
+    settings: str, kept: str, left_out: str
+) -> None:
+    source = sliced({"m.py": f"{settings}def f():\n    return random.random()\n"}, "m.py::f").source
+    assert kept in source
+    assert left_out not in source
 
 
 def of_notebook(*beginnings: str) -> str:
@@ -219,26 +170,12 @@ def test_some_lines_of_a_whole_file_come_with_what_they_need() -> None:
     assert of_notebook() == of_notebook("import numpy")
 
 
-def test_a_seed_from_the_command_line_is_no_part_of_what_it_seeds() -> None:
-    text = "import argparse, random\nopt = argparse.ArgumentParser().parse_args()\nrandom.seed(opt.seed)\n"
-    source = sliced({"m.py": f"{text}def f():\n    return random.random()\n"}, "m.py::f").source
-    assert "def f" in source
-    assert "argparse" not in source
-
-
 def test_packages_are_third_party_imports_wherever_they_stand() -> None:
     files = {
         "m.py": "import numpy.linalg\ntry:\n    import yaml\nexcept ImportError:\n    yaml = None\n"
         "def f():\n    import scipy.stats as s\n    from os import path\n    return numpy.linalg, yaml, s, path\n"
     }
     assert sliced(files, "m.py::f").packages == ("numpy", "scipy", "yaml")
-
-
-def test_a_name_that_nothing_defines_is_missing() -> None:
-    files = {"p/__init__.py": "", "p/m.py": "from .gone import z\ndef f():\n    return undefined_thing + z\n"}
-    missing = sliced(files, "p/m.py::f").missing
-    assert set(missing) == {"undefined_thing", "z"}
-    assert ".gone" in missing["z"]
 
 
 def test_the_limit_cuts_what_lies_furthest() -> None:
@@ -399,124 +336,6 @@ def test_a_submodule_that_is_reached_through_another_name_is_imported(package: s
     assert run(taken)["g"]()[1] == 1
 
 
-AGENT = {
-    "agent.py": '''import wandb
-import numpy as np
-from nets import Net, Other
-from tools import clip, plot
-from types_ import Config
-
-
-class Agent:
-    """Learns."""
-
-    rate = 0.1
-    colour = "red"
-
-    def __init__(self, config: "Config", size):
-        self.config = config
-        # the network
-        self.net = Net(size)
-        self.other = Other(size)
-        width = size * 2
-        if config:
-            self.scale = np.ones(width)
-        else:
-            self.unused = 1
-        self._build()
-        self._decorate()
-
-    def _build(self):
-        self.offset = 3
-        self.picture = plot()
-
-    def _decorate(self):
-        self.title = "t"
-
-    def loss(self, x):
-        return self.value(x) * self.rate + clip(self.scale).sum()
-
-    def value(self, x):
-        return self.net.apply(x) + self.offset
-
-    def log(self, x):
-        wandb.log({"x": x, "colour": self.colour})
-
-    def loop(self):
-        for _ in range(3): self.log(self.other.apply(1))
-
-    def update(self, batch):
-        def inner_loss(params):
-            return clip(params) * sum(batch) + self.rate
-        return inner_loss
-''',
-    "nets.py": "class Net:\n    def __init__(self, n): self.n = n\n    def apply(self, x): return x + self.n\n"
-    "    def unused(self): return 1\n\nclass Other(Net):\n    pass\n",
-    "tools.py": "def clip(x): return x\n\ndef plot(): return 'plot'\n",
-    "types_.py": "class Config:\n    size: int = 1\n    def path(self): return open('x')\n",
-}
-
-
-def test_a_method_comes_with_what_it_reaches_and_the_signatures_of_the_rest() -> None:
-    result = sliced(AGENT, "agent.py::Agent.loss")
-    assert not result.missing
-    assert undefined(result.source) == []
-    agent = run(result.source)["Agent"](True, 2)
-    assert agent.loss(1) == (1 + 2 + 3) * 0.1 + 4
-    assert vars(agent).keys() == {"config", "net", "other", "scale", "offset", "picture", "title"}
-    for line in ("# left out: def log(self, x)", "# left out: def loop(self)", "# left out: colour = 'red'"):
-        assert line in result.source
-    assert "wandb" not in result.source
-    assert "class Config:\n    size: int = 1\n" in result.source
-    assert "open('x')" not in result.source
-    assert result.packages == ("numpy",)
-    names = [identity.rpartition("::")[2] for identity in result.derived_from]
-    assert names[0] == "Agent.loss"
-    assert {"Agent.value", "Net", "clip"} <= set(names)
-    assert not {"Agent", "Agent.log", "Config"} & set(names)
-
-
-def test_a_class_that_is_asked_for_is_whole() -> None:
-    result = sliced(AGENT, "agent.py::Agent.loss", "agent.py::Agent")
-    assert "left out: def log" not in result.source
-    assert "wandb" in result.source
-    assert "def unused" in sliced(AGENT, "agent.py::Agent.loss").source  # instances of Net are created and may be used
-
-
-def test_an_object_that_is_passed_on_comes_with_what_others_read_from_it() -> None:
-    files = {
-        "a.py": "from b import norm\n\nclass A:\n    def __init__(self):\n        self.x = 1\n        self.y = 2\n\n"
-        "    def f(self):\n        return norm(self)\n\n    def g(self, name):\n        return getattr(self, name)\n",
-        "b.py": "def norm(a):\n    return a.x\n",
-    }
-    for method in ("f", "g"):
-        assert vars(run(sliced(files, f"a.py::A.{method}").source)["A"]()) == {"x": 1, "y": 2}
-
-
-def test_bases_come_with_the_methods_that_are_reached() -> None:
-    files = {
-        "a.py": "from b import Base\n\nclass A(Base):\n    def f(self):\n        return self.g() + self.h\n",
-        "b.py": "import wandb\n\nclass Base:\n    def __init__(self):\n        self.h = 1\n        self.i = 2\n\n"
-        "    def g(self):\n        return 2\n\n    def log(self):\n        wandb.log(1)\n",
-    }
-    result = sliced(files, "a.py::A.f")
-    assert run(result.source)["A"]().f() == 3
-    assert "wandb" not in result.source
-
-
-def test_decorators_aliases_and_properties_of_a_class_body_stay() -> None:
-    files = {
-        "a.py": "class A:\n    def mark(f):\n        return f\n\n    def first(self):\n        return 1\n\n"
-        "    second = first\n\n    @property\n    def size(self):\n        return self._size\n\n"
-        "    @size.setter\n    def size(self, n):\n        self._size = n\n\n"
-        "    @mark\n    def f(self):\n        self.size = 4\n        return self.second() + self.size\n\n"
-        "    def rest(self): return 0\n"
-    }
-    result = sliced(files, "a.py::A.f")
-    assert run(result.source)["A"]().f() == 5
-    assert "left out: def rest" in result.source
-
-
 def test_what_is_cut_for_length_has_its_signature() -> None:
     files = {
         "a.py": "from b import Big, far\n\nclass A:\n    def f(self, n=1):\n        return Big(far(n))\n",
@@ -528,13 +347,6 @@ def test_what_is_cut_for_length_has_its_signature() -> None:
     assert [identity.rpartition("::")[2] for identity in result.cut] == ["Big"]
     assert result.outlines == ("class Big", "    size: int = 3", "    def g(self, x=2)  # Adds.")
     assert "def far" in result.source
-
-
-def test_a_function_inside_a_method_comes_with_the_whole_method() -> None:
-    result = sliced(AGENT, "agent.py::Agent.update.inner_loss")
-    assert not result.missing
-    assert run(result.source)["Agent"](True, 5).update([1, 2])(2) == 2 * 3 + 0.1
-    assert "wandb" not in result.source
 
 
 # --- packages installed elsewhere -------------------------------------------------------------------------------------

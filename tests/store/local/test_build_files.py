@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from tests.store import flows
 from tests.store.concepts.test_linking import ByFirstWord, paper
 from tests.store.graphs import a_paper, open_store
-from tests.store.local.test_replica import MEMORY, changed_of, decided, edited, everything, folder, some_techniques
+from tests.store.local.replicas import MEMORY, changed_of, decided, edited, everything, some_techniques
 from xkg.errors import StoreError
 from xkg.model import Reference, Repository
 from xkg.store.local import graph_rows
 from xkg.store.local.store import EmbeddedStore
 from xkg.store.rows import EDGES, NODES
 
-__all__ = ["folder"]
 a_number = st.integers(1, 5)
 step = st.one_of(
     st.tuples(st.just("put"), st.lists(st.tuples(a_number, some_techniques), min_size=1, max_size=2)),

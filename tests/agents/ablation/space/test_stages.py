@@ -1,5 +1,6 @@
 import pytest
 
+from tests.agents.ablation.space.spaces import candidates_of, changed_text, of, space_of
 from xkg.agents.ablation.space.forms import own_steps
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.stages import Site, sites
@@ -125,3 +126,54 @@ def test_what_a_method_cannot_do_without_stays(code: str) -> None:
 def test_the_inside_of_a_formula_stays() -> None:
     source = PythonSource("a.py", FUNCTIONS)
     assert not [site for site in sites(source, own_steps([source])) if site.text in ("act(z)", "normal(z)")]
+
+
+def test_calls_that_can_be_the_identity_and_functions_of_the_same_signature() -> None:
+    space = space_of()
+    [identity, *_] = of(space, "clip(x) in objective")
+    assert "    x = x\n    fit" in changed_text(identity)
+    [other] = [one for one in space.candidates if one.kind == "replace" and one.value == "linear"]
+    assert "kernel = linear(x, 2.0)" in changed_text(other)
+
+
+SEARCH = """\
+import random
+
+
+class Bats:
+    def __init__(self, spread=0.9):
+        self.at = [random.random() for _ in range(9)]
+        self.best, self.seen, self.spread = 1.0, 0, spread
+
+    def fly(self):
+        for i in range(9):
+            self.at[i] += random.gauss(0, 1)
+
+    def near(self):
+        self.at[0] = self.best * self.spread
+
+    def count(self):
+        self.seen += 1
+
+    def note(self):
+        self.seen += 2
+
+    def accept(self):
+        self.best = min(self.best, *map(abs, self.at))
+
+
+bats = Bats()
+for _ in range(20):
+    bats.fly()
+    bats.near()
+    bats.count()
+    bats.note()
+    bats.accept()
+print("error:", bats.best)
+"""
+
+
+def test_a_stage_that_takes_no_arguments_is_tried_if_the_metric_depends_on_what_it_changes() -> None:
+    found = candidates_of(SEARCH)
+    assert {"the stage bats.fly() → off", "the stage bats.near() → off"} <= found
+    assert not {"the stage bats.count() → off", "the stage bats.note() → off"} & found
