@@ -35,9 +35,9 @@ _LONGEST_LINE = 300
 _QUOTED_CUT = 2000
 _NO_MORE = "it asks to see more, which is no longer possible: answer with `open` and `search` empty"
 _RETRIES = {
-    "ok": "That answer cannot be used: {complaint}\n\nAnswer the question again, in full and in the form asked for.",
+    "ok": "That answer cannot be used: {complaint}\n\nAnswer the question again, in full and in the requested form.",
     "cut": "That answer was cut off at the length limit. Answer again, in full and in fewer words.",
-    "refused": "That answer does not have the requested form. Answer in that form; leave empty what you cannot say.",
+    "refused": "That answer does not have the requested form. Answer in that form; leave a field empty if unknown.",
 }
 
 

@@ -52,12 +52,12 @@ RUN = "python train.py --seed {seed}"
 
 ROLES = {
     "You plan how": "plan",
-    "You make the experiment": "fix",
+    "You make a repository's experiment": "fix",
     "You form the hypotheses": "hypotheses",
     "You write ablations": "candidates",
-    "You mend an ablation": "mended",
+    "You fix an ablation": "mended",
     "You reflect on": "reflection",
-    "You write the words": "analysis",
+    "You write the text": "analysis",
 }
 
 

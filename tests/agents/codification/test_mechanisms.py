@@ -28,7 +28,7 @@ def test_steps_that_left_the_memory_are_a_line_each(world: World) -> None:
 def test_no_action_is_taken_twice_in_a_row(world: World) -> None:
     world.endpoint.answers = [parts(), step("list_files"), step("list_files"), step("code_diff"), step("list_files")]
     world.run(steps=3)
-    assert world.asked("exactly the last action") == 1
+    assert world.asked("this repeats the last action") == 1
 
 
 def test_files_that_are_not_shown_are_named(world: World) -> None:

@@ -396,7 +396,7 @@ def test_one_call_and_the_fixed_path_are_judged_alike(world: World, tmp_path: Pa
     all_at_once["action_input"] |= {"edits": [function("train", MOMENTUM)], "text": "Keep a velocity"}
     world.endpoint.answers = [parts(), step("list_files"), all_at_once]
     assert world.run(world.task(mode="single")).result == "A"
-    assert world.asked("the action of this step is final_answer") == 1
+    assert world.asked("the action of this step must be final_answer") == 1
     assert [v.reason for v in world.workspace.versions] == ["starter code", "Keep a velocity"]
     other = World(tmp_path / "other", world.endpoint, world.parsers, world.commands)
     note = final(13, 19)

@@ -129,7 +129,7 @@ class Session:
         """Returns the task description that every prompt contains."""
         task = self.task
         known = "unknown" if self.baseline.metric is None else f"{self.baseline.metric:g}"
-        measured_by = f"Then measured, from the files that it left, by: {task.evaluate}\n" if task.evaluate else ""
+        measured_by = f"Then measured from its output files by: {task.evaluate}\n" if task.evaluate else ""
         library = self.method.library if task.graph else "This run has no library: do not search it"
         lines = [
             "# The method\n" + self.method.text,
@@ -138,15 +138,15 @@ class Session:
             *([f"# In the library, not in the workspace\n{library}"] if library else []),
             "# Its parts, by name\n" + "\n".join(f"- {part}" for part in self.parts),
             f"# The program\nRun by: {task.run}\n{measured_by}Start from: {self.script()}\n"
-            f"Metric: {task.parsed_metric} (of the starter: {known})",
+            f"Metric: {task.parsed_metric} (starter: {known})",
         ]
         if checks := self.properties.checks:
             said = "\n".join(f"- {each.name}: {each.says}" for each in checks)
-            lines.append(f"# Checks that the answer is held to\n{self.properties.interface}\n{said}")
+            lines.append(f"# Checks that the answer must pass\n{self.properties.interface}\n{said}")
         if related := self.related():
             lines.append("Related files: " + ", ".join(related))
         if self.beside.texts:
-            lines.append(f"Files in {self.beside.folder}/ are read-only, and part of neither the program nor a run")
+            lines.append(f"Files in {self.beside.folder}/ are read-only and belong to neither the program nor a run")
         return "\n\n".join(lines)
 
     def script(self) -> str:

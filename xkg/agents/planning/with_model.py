@@ -65,19 +65,19 @@ def objection(answer: Ablations, material: Material, k: int) -> str | None:
     if not 1 <= len(given) <= k:
         return f"give 1 to {k} ablations"
     if len({one_line(each.name).casefold() for each in given}) < len(given):
-        return "no two ablations have the same name"
+        return "no two ablations may have the same name"
     for each in given:
         options = [one_line(option) for option in each.replacement if one_line(option)]
         if not 0 <= each.component <= len(material.components):
             return f"{each.component} is not a number in the list of components; 0 means none of them"
         if not one_line(each.name) or not one_line(each.ablated_part):
-            return "each ablation has a name and an ablated_part"
+            return "each ablation needs a name and an ablated_part"
         if each.action != "REMOVE" and not options:
             return f"{each.action} needs at least one replacement: {one_line(each.name)}"
         if len(options) > _MOST_OPTIONS or any(
             len(text) > _LONGEST for text in (each.name, each.ablated_part, *options)
         ):
-            return f"at most {_MOST_OPTIONS} replacements, and at most {_LONGEST} characters for a text"
+            return f"at most {_MOST_OPTIONS} replacements, and at most {_LONGEST} characters per text"
     return None
 
 

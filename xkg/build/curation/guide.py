@@ -190,7 +190,7 @@ class Guide:
 
     def is_own(self, paper: PaperIdentity, facts: RepositoryFacts, verdict: Verdict) -> tuple[bool, str] | None:
         """Returns whether a repository is the paper's own, and the model's explanation."""
-        days = f"made {facts.created or 'on an unknown day'}, last changed {facts.pushed or 'on an unknown day'}"
+        days = f"created {facts.created or 'on an unknown day'}, last changed {facts.pushed or 'on an unknown day'}"
         lines = [
             f"{facts.full_name}: {facts.description}",
             f"{days}; {facts.stars if facts.stars is not None else 'unknown'} stars"

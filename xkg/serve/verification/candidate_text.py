@@ -25,7 +25,7 @@ _IN_FEW_WORDS = 300
 _ALIKE = 0.8
 """Minimum fraction of shared words for a definition to be considered a repetition."""
 
-_KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}", "same paper": "of the paper of {0}"}
+_KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}", "same paper": "in the same paper as {0}"}
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _code_heads(view: TechniqueView) -> str:
 
 def _kin(view: TechniqueView, number: int, own: TechniqueView) -> str:
     has = "with code" if view.code else "no code"
-    kin = _KINSHIP.get(relation(view.technique.id, own.technique.id), "{0} has its name")
+    kin = _KINSHIP.get(relation(view.technique.id, own.technique.id), "same name as {0}")
     return f"{kin.format(number)}; {has}"
 
 

@@ -246,7 +246,7 @@ def _objection(answer: Steps) -> str | None:
     if not 1 <= len(steps) <= MOST_STEPS:
         return f"give 1 to {MOST_STEPS} steps"
     if not all(steps) or len(set(steps)) < len(steps):
-        return "each step has text, and no two are equal"
+        return "each step needs text, and no two may be equal"
     if any(len(step) > _STEP_CHARACTERS for step in steps):
         return f"a step has at most {_STEP_CHARACTERS} characters"
     return None

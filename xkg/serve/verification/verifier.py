@@ -173,7 +173,7 @@ def _checking(candidates: Sequence[Candidate]) -> Callable[[Verdict], str | None
             or set(required) - set(groups)
             or len({*named_candidates}) < len(named_candidates)
         ):
-            return f"judge each of 1 to {len(required)} in this order, then any others; judge none twice"
+            return f"judge each of 1 to {len(required)} in this order, then any others, each only once"
         retained = [judgement.candidate for judgement in verdict.judgements if judgement.keep]
         if sorted(retained) != sorted(verdict.best_first):
             return f"best_first must list every candidate that is kept, and no other: {', '.join(retained) or 'none'}"

@@ -127,7 +127,7 @@ def test_it_ends_after_the_rounds_with_the_best_draft() -> None:
     assert (done.draft, done.rounds, done.repairs) == (start, 3, 0)
     assert done.stopped == "does not pass after 3 rounds"
     assert done.failed is None
-    assert "taken back" in ask.requests[2][2]["tried"]
+    assert "undone" in ask.requests[2][2]["tried"]
 
 
 def test_a_missing_package_asks_no_model() -> None:

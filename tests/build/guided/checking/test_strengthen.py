@@ -30,8 +30,8 @@ def test_a_blunt_test_goes_back_once_with_what_it_missed() -> None:
 
 def test_a_test_too_slow_for_mutation_gets_a_hint() -> None:
     slow = Evidence(level=Level.EXECUTED, seconds=27.3, reason="whether the test can fail was not settled within 600 s")
-    assert "it has to be much quicker" in unnoticed(MODULE, slow)
-    assert "quicker" not in unnoticed(MODULE, slow.model_copy(update={"seconds": 0.2}))
+    assert "make it much faster" in unnoticed(MODULE, slow)
+    assert "faster" not in unnoticed(MODULE, slow.model_copy(update={"seconds": 0.2}))
 
 
 def test_sharpening_may_not_touch_the_code_nor_drop_an_assertion() -> None:
@@ -84,7 +84,7 @@ def test_a_test_that_misses_a_whole_statement_is_sharpened_though_it_suffices() 
     ask = model_of({"strengthen": [edit("", POSITIVE + NEGATIVE, "test")]})
     after = strengthen(state, quickly, ask)
     assert requested_prompts(ask) == ["strengthen"]
-    assert "scaled(power): never given another value than the default" in ask.requests[0][2]["unnoticed"]
+    assert "scaled(power): never given a value other than the default" in ask.requests[0][2]["unnoticed"]
     assert not [s for s in after.proof.evidence.survivors if s.change.endswith(" left out")]
     none = model_of({"strengthen": [AnswerError("strengthen: none")]})
     assert strengthen(state, quickly, none).failed is None

@@ -164,7 +164,7 @@ def test_components_without_code_are_told() -> None:
     model = answering(SCHEDULE)
     task = STEPS.model_copy(update={"components": (component(),), "absent": ("Restarts",)})
     draft = drafts([task], codebase_of(FILES), model)[WHOLE.id]
-    assert "no code of its own; write what the code here has of it: Restarts" in model.requests[0][2]["remarks"]
+    assert "no code of its own; write what the code here contains of it: Restarts" in model.requests[0][2]["remarks"]
     assert isinstance(draft, Draft)
     assert draft.absent == ("Restarts",)
 

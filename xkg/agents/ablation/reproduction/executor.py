@@ -364,7 +364,7 @@ class Executor:
                 None,
                 (
                     f"command: {outcome.command}",
-                    *(f"metric that has to be there: {metric}" for metric in self.task.metrics),
+                    *(f"required metric: {metric}" for metric in self.task.metrics),
                     given(self.task.model_copy(update={"run": "", "metrics": (), "setup": None, "evaluate": None})),
                     f"packages: {packages}",
                     f"packages that could not be installed: {missing}" if missing else "",

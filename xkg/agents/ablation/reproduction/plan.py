@@ -289,7 +289,7 @@ def given(task: Task) -> str:
         *(("metric", m) for m in task.metrics),
     ]
     decided = [f"{name}: {value}" for name, value in lines if value]
-    decided += [f"data, for reading, at {name}: {', '.join(_inside(place))}" for name, place in task.data.items()]
+    decided += [f"read-only data at {name}: {', '.join(_inside(place))}" for name, place in task.data.items()]
     return "\n".join(decided)
 
 

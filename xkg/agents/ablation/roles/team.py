@@ -168,7 +168,7 @@ class Team:
                 return None
             self._used.add(made.id)
         why = " ".join(answer.why.split()) if answer else ""
-        return made.model_copy(update={"description": f"{made.description}, mended: {why}"[:300]})
+        return made.model_copy(update={"description": f"{made.description}, fixed: {why}"[:300]})
 
     def reflect(
         self, number: int, components: Sequence[Component], outcomes: Sequence[CandidateOutcome]

@@ -31,7 +31,7 @@ class ChangedSetting(AnswerType):
 
 
 class DoubtAnswer(AnswerType):
-    """The agent's reply to a doubt about its last answer: why the code is right nevertheless."""
+    """The agent's reply to a doubt about its last answer: why the code is still right."""
 
     about: str
     answer: str
@@ -45,7 +45,7 @@ class FinalAnswer(AnswerType):
 
 
 class ActionInput(AnswerType):
-    """Each action uses some of these; the others are null."""
+    """Each action uses some of these fields; the others are null."""
 
     file: str | None
     to: str | None
@@ -59,7 +59,7 @@ class ActionInput(AnswerType):
 
 
 class Step(AnswerType):
-    """The planner's answer. Each step states the plan anew, with what later steps need of earlier ones."""
+    """The planner's answer. Each step restates the plan, with what later steps need from earlier ones."""
 
     plan_and_status: str
     thought: str
@@ -82,7 +82,7 @@ class Property(AnswerType):
 
 
 class Properties(AnswerType):
-    """`interface` are the modules and functions that the checks import."""
+    """`interface` lists the modules and functions that the checks import."""
 
     interface: str
     checks: tuple[Property, ...]

@@ -48,10 +48,10 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
     def check(step: Step) -> str | None:
         if order is not None:
             wrong = step.action != order.action
-            return f"the action of this step is {order.action}" if wrong else actions.objection(step)
+            return f"the action of this step must be {order.action}" if wrong else actions.objection(step)
         again = last is not None and (step.action, step.action_input) == (last.action, last.action_input)
         if again and step.action != "undo_edit":
-            return "this is exactly the last action, and its observation is above; choose another action"
+            return "this repeats the last action, whose observation is above; choose another action"
         return actions.objection(step)
 
     prompt, about = load_prompt(PROMPTS / "plan.md"), f"step {len(history) + 1}"

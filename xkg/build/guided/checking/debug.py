@@ -27,12 +27,13 @@ PASSED = frozenset((Cause.PASSES, Cause.PROVES_NOTHING, Cause.NOT_SETTLED))
 # No change to the code can repair these failures.
 HOPELESS = frozenset((Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NO_TEST))
 _HINTS = {
-    Cause.REMOVED_API: "A library no longer has this; use what its present version offers instead.",
-    Cause.DOWNLOAD: "There is no network. Remove the need for it: small data or a small network made in the test.",
+    Cause.REMOVED_API: "The library no longer has this; use what its current version offers instead.",
+    Cause.DOWNLOAD: "There is no internet access. Remove the need for it: create small data or a small network in the "
+    "test.",
     Cause.TIME: "It ran too long. Make the test's problem smaller; leave the implementation's defaults as they are. "
     "JAX compiles each operation for each shape: use few shapes, and jit a whole step.",
     Cause.MEMORY: "It took too much memory. Make the test's problem smaller.",
-    Cause.KILLED: "It was stopped: too much printed or written, too many processes, or a crash in a library.",
+    Cause.KILLED: "It was stopped: it printed or wrote too much, started too many processes, or crashed in a library.",
 }
 
 
@@ -85,13 +86,13 @@ def debug(draft: Draft, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debu
         repaired, after = with_old_test(applied(state.draft, answer.edits), draft, trial)
         tried[repaired.implementation, repaired.test] = _failure(after)
         if repaired.test != state.draft.test and after.cause is Cause.PROVES_NOTHING:
-            notes.append(f"- {answer.cause} (taken back: {_failure(after)}; assert as much as before)")
+            notes.append(f"- {answer.cause} (undone: {_failure(after)}; assert as much as before)")
             state = state.model_copy(update={"refused": state.refused + 1})
             continue
         if _is_worse(after, state.proof):
-            notes.append(f"- {answer.cause} (taken back, since it then failed with: {_failure(after)})")
+            notes.append(f"- {answer.cause} (undone, because it then failed with: {_failure(after)})")
             continue
-        notes.append(f"- {answer.cause} (done; then it failed with: {_failure(after)})")
+        notes.append(f"- {answer.cause} (kept; then it failed with: {_failure(after)})")
         state = state.model_copy(update={"draft": repaired, "proof": after, "repairs": state.repairs + 1})
     if not state.passed:
         return state.model_copy(update={"stopped": f"does not pass after {state.rounds} rounds"})

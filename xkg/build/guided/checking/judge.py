@@ -220,7 +220,7 @@ def _describe_findings(draft: Draft, fidelity: Fidelity) -> str:
     if not fidelity.is_enough:
         findings += [
             f"Only {fidelity.share:.1%} of the statements have a counterpart in the repository's lines"
-            f" ({FAITHFUL_SHARE:.0%} are asked for). These have none:",
+            f" ({FAITHFUL_SHARE:.0%} are required). These have none:",
             listed_unmatched(draft, by_definition=False),
         ]
     return "\n".join(findings)

@@ -35,7 +35,7 @@ def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS)
         return state
     found = [unnoticed(draft.implementation, state.proof.evidence)]
     if names := only_defaults(draft):
-        found.append(f"- {', '.join(names)}: never given another value than the default")
+        found.append(f"- {', '.join(names)}: never given a value other than the default")
     inputs = {"definition": draft.text, "unnoticed": "\n".join(found)}
     before = state.failed
     state, answer = ask_for_repair(state, "strengthen", inputs, ask, test_alone=True)
@@ -139,9 +139,7 @@ def unnoticed(implementation: str, evidence: Evidence) -> str:
 
     findings = [steady(evidence.reason or "the test proves too little")]
     if evidence.mutants is None and not evidence.survivors and (evidence.seconds or 0.0) > _SLOW_SECONDS:
-        findings.append(
-            "- the test is slow, so that too few changes of the code could be tried: it has to be much quicker"
-        )
+        findings.append("- the test is so slow that too few changes to the code could be tried: make it much faster")
     for survivor in evidence.survivors[:_MOST_CHANGES]:
         findings.append(
             f"- line {survivor.line}, `{code_line(survivor.line)}`: {survivor.change}; the test still passed"

@@ -68,7 +68,7 @@ def material(
         else:
             used.append(identity)
     cut = _fitting_slice(codebase, used, lines, tuple(ready)) if used else Slice(source="")
-    remarks = [f"{name} is used and nothing defines it: {why}" for name, why in cut.missing.items()]
+    remarks = [f"{name} is used but not defined: {why}" for name, why in cut.missing.items()]
     if cut.cut:
         names = ", ".join(identity.rpartition("::")[2] for identity in cut.cut[:20])
         remarks.append(f"Used, but omitted to save space: {names}; signatures are at the end of the code")
@@ -90,9 +90,9 @@ def material(
     code = "\n".join(parts)
     fitting = _head(code)
     if fitting != code:
-        remarks.append("The end is cut off for its length")
+        remarks.append("The code is too long, so its end is cut off")
     for why in dict.fromkeys(refused.values()):
-        remarks.append(f"Some code stands here as in its file, without what it takes from other files: {why}")
+        remarks.append(f"Some code is shown as in its file, without what it needs from other files: {why}")
     others = {codebase.module(symbols[each].symbol).language for each in refused} - {"python"}
     remarks += [f"Code in {language}: write it in Python, statement by statement" for language in sorted(others)]
     return Material(

@@ -34,14 +34,14 @@ _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")
 # Describes statements that the module does not simply copy from the source lines.
 _DECLARED: Mapping[Origin, str] = {
-    "differs": "the lines do it in another way, and the module follows them",
+    "differs": "the lines do it differently, and the module follows them",
     "definition": "not in the lines, written from the definition",
-    "argument": "comes in as an argument",
+    "argument": "passed in as an argument",
     "nowhere": "left out",
 }
 
 
-_NO_CODE = "A component that a technique is made of and that has no code of its own; write what the code here has of it"
+_NO_CODE = "A component of a technique that has no code of its own; write what the code here contains of it"
 
 
 class Component(UsedComponent):
@@ -258,8 +258,8 @@ class Writing:
             *(_place(each, self._codebase, task.lines.get(each, ()), each in cut) for each in used),
             task.why,
             f"Made of: {', '.join(made_of)}" if made_of else "",
-            f"Later part of {whole.name}" if whole else "",
-            f"(of which the paper says: {whole.definition})" if whole and first is task else "",
+            f"Will be part of {whole.name}" if whole else "",
+            f"(which the paper defines as: {whole.definition})" if whole and first is task else "",
         ]
         return "\n".join(filter(None, lines))
 
@@ -380,5 +380,5 @@ def _place(identity: str, codebase: Codebase, lines: Sequence[LineRange], is_cut
     symbol = codebase.symbols()[identity].symbol
     spans = ", ".join(dict.fromkeys(f"{at.start_line}-{at.end_line}" for at in lines))
     within = f"; the technique is in lines {spans}" if spans else ""
-    within += "; of the rest, what is not near them is left out" if is_cut else ""
+    within += "; code far from them is left out" if is_cut else ""
     return f"- {place_of(symbol)} ({symbol.kind}, lines {symbol.start_line}-{symbol.end_line}{within})"

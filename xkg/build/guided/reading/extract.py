@@ -165,7 +165,7 @@ def _wording(component: Component, document: Document) -> Iterator[str]:
     if len(text) > _LONGEST:
         yield f"the definition of {name!r} is too long: at most 8 sentences"
     if place := pointer(text):
-        yield f"the definition of {name!r} points to {place!r}: say it in the definition's own words"
+        yield f"the definition of {name!r} refers to {place!r}: restate what it says instead"
 
 
 def _kept(definition: str, document: Document) -> str:

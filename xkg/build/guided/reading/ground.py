@@ -245,7 +245,7 @@ class _Judge:
                 unknown = judged.places[chosen.index(None)].symbol[:_LONGEST_NAME]
                 return (
                     f"technique {judged.technique}: there is no candidate {unknown}; give a number from 1 to "
-                    f"{len(entries)}, or `file.py::Name` of another place, or none with an empty list"
+                    f"{len(entries)}, or `file.py::Name` of another place, or an empty list for none"
                 )
             if len({entry.id for entry in chosen if entry}) < len(chosen):
                 return f"technique {judged.technique}: a candidate is listed twice; list each once"
