@@ -300,6 +300,8 @@ def test_an_abstract_without_its_environment(tmp_path: Path, source: str) -> Non
         "\\begin{center}\n\\Large \\textbf{Ring\\\\ Sampling}\n\n\\normalsize Ann Lee \\quad Bo Ray\n\\end{center}",
         r"{\Large A Report}\\ \textbf{{\Huge Ring}}\\ \textbf{{\Huge Sampling}} \vfill by Ann Lee, Bo Ray \vfill 2024",
         r"\centerline{\Large\bf Ring Sampling} \bigskip \centerline{Ann Lee$^1$ and Bo Ray$^2$}",
+        r"{\Huge\bfseries Ring\\ Sampling\\} \vfill Dissertation\\ University of Oslo\\ by\\ Ann Lee, Bo Ray",
+        r"\title{Instructions for Authors}\title{Ring Sampling}\author{Ann Lee and Bo Ray}\maketitle\title{Proofs}",
     ],
 )
 def test_a_title_page_without_commands_for_it(tmp_path: Path, front: str) -> None:

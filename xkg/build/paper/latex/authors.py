@@ -34,8 +34,9 @@ _SEPARATOR = re.compile(
 )
 _ADDRESS = re.compile(r"\\(?:addr|IEEEauthorblockA|affil|affiliation|institution|address)(?![a-zA-Z])")
 
-_LARGE = re.compile(r"(\{(?:\\[a-zA-Z]{1,20}|\s){0,10}+)?\\(Huge|huge|LARGE|Large)(?![a-zA-Z])")
 _SIZES = ("Huge", "huge", "LARGE", "Large")
+_SIZE = rf"(?:{'|'.join(_SIZES)})(?![a-zA-Z])"
+_LARGE = re.compile(rf"(\{{(?:\\(?!{_SIZE})[a-zA-Z]{{1,20}}|\s){{0,10}}+)?\\({_SIZE})")
 _LARGEST_PAGE = 10_000
 _ROW_END = re.compile(  # the group matches if there is a gap below the row
     r"\\\\(?![*\[])|(\\\\\*?(?:\[[^\]\n]{0,20}\])?|\n[ \t]*+\n|\\(?:par|(?:small|med|big)skip"

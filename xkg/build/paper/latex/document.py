@@ -20,6 +20,7 @@ from xkg.text.unicode import one_line
 
 _TITLES = re.compile(r"\\(?:title|titulo)\*?(?![a-zA-Z])")
 _AUTHORS = re.compile(r"\\(?:authors?|Author|name|IEEEauthorblockN|autor)\*?(?![a-zA-Z])")
+_MAKETITLE = re.compile(r"\\maketitle(?![a-zA-Z])")
 # These come from other document classes and are used only if the paper contains none of the commands above.
 _OTHER_TITLES, _OTHER_AUTHORS = (
     re.compile(
@@ -43,7 +44,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
     macros = Macros(table, defaults, own.definitions)
     scan = Scan(text, macros)
     structure = scan.run()
-    title_group = scan.first_group(_TITLES) or scan.first_group(_OTHER_TITLES)
+    title_group = _printed_title(scan) or scan.first_group(_OTHER_TITLES)
     title = one_line(scan.readable(*title_group)) if title_group else ""
     authors = authors_in(
         [f"{given} {family}" for given, family in _NAME_IN_PARTS.findall(text)]
@@ -129,6 +130,14 @@ def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, t
             if macro in found.defaults:
                 defaults[macro] = found.defaults[macro]
     return table, defaults
+
+
+def _printed_title(scan: Scan) -> tuple[int, int] | None:
+    r"""Returns the last title before `\maketitle`, as TeX does, because a template's title may come first."""
+    groups = scan.groups(_TITLES)
+    printed = _MAKETITLE.search(scan.text, scan.start)
+    end = printed.start() if printed else 0
+    return max((group for group in groups if group[1] <= end), default=next(iter(groups), None))
 
 
 def _date(scan: Scan) -> int | None:
