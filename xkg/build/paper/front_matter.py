@@ -20,7 +20,7 @@ _VENUE = re.compile(
 )
 _INSTITUTION = re.compile(
     r"(?i)universi|institut|department|school|laborator|\blabs?\b|college|academy|centre|center|research|inc\b|corp|"
-    r"google|deepmind|meta\b|microsoft|openai|amazon|faculty|group|team|equal|contribut|correspond|http|street|road|\bai\b|"
+    r"google|deepmind|meta\b|microsoft|openai|amazon|fa[ck]ult|group|team|student|equal|contribut|correspond|http|street|road|\bai\b|"
     r"\b(?:univ|uc|eth|epfl|tech|inria|cnrs|csail|nvidia)\b"
 )
 _PARTICLES = frozenset(
@@ -61,16 +61,17 @@ def is_person(text: str) -> bool:
     return all(word.lower() in _PARTICLES or (word[0].isupper() and bool(_NAME_WORD.fullmatch(word))) for word in words)
 
 
-TEMPLATE_AUTHOR = "Hippocampus"
-"""The first placeholder author in the NeurIPS and ICLR templates."""
 NOBODY = re.compile(
-    r"(?i)(?:anonymous|first|second|third|fourth|corresponding) authors?|no author given|paper search"
-    r"|(?:paper|submission) id|作者名?"
+    r"(?i)(?:anonymous|first|second|third|fourth|corresponding) authors?|author (?:name|one|two|three)|another author"
+    r"|no author given|paper search|(?:paper|submission) id|作者名?"
+    # from the templates of NeurIPS, ICLR and ICML
+    r"|.*hippocampus|natalia cerebro|amelie p\. amygdale|ji q\. ren|yevgeny lenet"
+    r"|\w+ (?:\w\. )?(?:zzzz|yyyy|vvvvv|saoeu|rrrr|yasehe|iasoh|eueu|xxxx|pppp)"
 )
 _MAIL = re.compile(r"[(<\[]?(?:\{[^{}@]{0,300}\}|[^\s@,;(<\[{}]{1,80})\s?@[^\s@,;)>\]]{1,80}[)>\]]?")
 # Digits and symbols next to a name refer to affiliations and notes.
 _POINTERS = re.compile(r"(?:[\d⁰¹²³⁴-⁹*∗⋆★†‡§¶‖#]+[\s,]{0,3})+(?:[a-z](?=[\s,]|$))?")
-_APART = re.compile(r"[,;|·•&\n，、；]|(?:^|(?<=\s))(?:and|AND)(?=\s)|\s{2,}")
+_APART = re.compile(r"[,;|·•&—\n，、；]|(?:^|(?<=\s))(?:and|AND)(?=\s|$)|\s{2,}")
 _GRADE = re.compile(
     r"(?i)(?:(?:graduate|student|senior|life|associate|affiliate)\s)*(?:member|fellow)|ieee|acm|osa|siam"
     r"|ph\.?\s?d\.?|m\.?d\.?"
@@ -114,8 +115,6 @@ def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
             return ()  # the words may be two names, or a name and a location
         else:
             above = "other"
-    if any(TEMPLATE_AUTHOR in name for name in names):
-        return ()
     return tuple(name for name in dict.fromkeys(names) if not NOBODY.fullmatch(name))
 
 

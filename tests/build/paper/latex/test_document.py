@@ -238,6 +238,12 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
             ("Ada Lind", "Bo Berg"),
         ),
         (r"\author{David S.~Hippocampus\thanks{Use it.} \\ Somewhere \And Natalia Cerebro}", ()),
+        (r"\author{Ann Lee \\ Somewhere \And Ji Q. Ren \& Yevgeny LeNet \\ Joburg}", ("Ann Lee",)),
+        (r"\author{Ann Lee and \\ Bo Ray --- bo@uni.edu}", ("Ann Lee", "Bo Ray")),
+        (
+            r"\author{\begin{tabular}{@{}c@{\hspace{4em}}c@{}} Ann Lee & Bo Ray \\ Pine & Oslo\end{tabular}}",
+            ("Ann Lee", "Bo Ray"),
+        ),
         (r"\author{Anonymous Author \and First Author \and Ada Lind}", ("Ada Lind",)),
         (
             r"\author{\IEEEauthorblockN{1\textsuperscript{st} Ada Lind}\and\IEEEauthorblockN{Bo Berg}}",

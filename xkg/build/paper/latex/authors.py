@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from xkg.build.paper.front_matter import (
     NOBODY,
-    TEMPLATE_AUTHOR,
     FrontRow,
     in_order,
     is_person,
@@ -25,7 +24,7 @@ _MARKS = re.compile(
     r"|\\[a-zA-Z]{1,30}\*?(?:\[[^\]]{0,400}+\])?\{[^{}@]{0,100}@[^{}]{0,200}\}"
     r"|\\affil\{[\d,*\s]{1,9}\}"
     r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
-    r"|\\email\s++[^\s\\{}]++|\\begin\{tabular\}(?:\[\w\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}"
+    r"|\\email\s++[^\s\\{}]++|\\begin\{tabular\}(?:\[\w\])?\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}|\\end\{tabular\}"
 )
 # Matches people's names in scripts without upper case, where institutions have longer names.
 _CHINESE = re.compile(r"[぀-ヿ㐀-鿿가-힣]{2,4}|[぀-ヿ㐀-鿿가-힣]{1,3} [぀-ヿ㐀-鿿가-힣]{1,3}")
@@ -96,8 +95,6 @@ def authors_in(
         have_addresses = len(blocks) > 1 and any(block.has_address for block in blocks)
         for block in blocks:
             names += block.first if have_addresses and block.first else block.names
-    if any(TEMPLATE_AUTHOR in name for name in names):
-        return ()
     return tuple(name for name in dict.fromkeys(names) if not NOBODY.fullmatch(name))
 
 

@@ -48,6 +48,11 @@ def test_a_macro_that_reads_a_file_is_followed_by_it() -> None:
     assert read.replace(" ", "") == r"\part{a}A\restB{}C"
 
 
+def test_a_choice_of_files_that_may_not_apply_leaves_out_no_file() -> None:
+    main = r"\ifshort\includeonly{a}\fi\begin{document}\include{a}\include{b}\end{document}"
+    assert "AB" in flat({"main.tex": main, "a.tex": "A", "b.tex": "B"}).text.replace(" ", "")
+
+
 def test_a_folder_of_the_name_of_an_input_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "method").mkdir()
     (tmp_path / "main.tex").write_text(r"\input{method} kept")

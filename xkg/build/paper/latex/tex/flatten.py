@@ -136,7 +136,8 @@ class _File(Copier):
         super().__init__(path, _BY_NAME.sub(r"\1\\\2 ", text), output, start)
         self.files, self.output, self.stack = files, output, stack
         self.definition = 0  # the end of the most recent definition
-        self.reading = 0  # ends of groups, and the settings to restore there
+        self.doubtful = 0  # the end of the most recent conditional whose value is unknown
+        self.reading = 0  # the end of the most recent definition that reads files
         self.pending: list[tuple[int, int]] = []
         self.local: list[tuple[int, str, State]] = []  # end of a group, and the setting to restore there
         self._groups: Groups | None = None
@@ -165,7 +166,8 @@ class _File(Copier):
                 at = self._environment(match["begin"], match.start(), at)
             elif match["setting"]:
                 self._remember(match)
-                self.output.conditions.set(self.text, match)
+                if match["only"] is None or match.start() >= self.doubtful:
+                    self.output.conditions.set(self.text, match)
                 if (name := match["macro"] or match["def"]) and match["word"] is None:
                     self._define(name, at, specified=match["specified"] is not None)
                 elif match["environment"]:
@@ -315,6 +317,8 @@ class _File(Copier):
                 test = _TEST.match(self.text, match.end())
                 whole = name + (test[0] if test else "")
                 self.output.warn(f"{self.path}: the value of \\{whole} is unknown; both branches are read")
+            parts = self._parts_of().get(match.start("if") - 1) if match["if"] else None
+            self.doubtful = max(self.doubtful, parts[2][1] if parts else 0)
             return match.end()
         (start, after), *later = spans
         for span in later:
