@@ -40,7 +40,6 @@ _TOKEN = re.compile(
     r"|\\(?P<command>input|include|subfile|subfileinclude|@input|includestandalone)(?![a-zA-Z@])"
     r"(?:[ \t]*+\[[^][\n]{0,200}\])?[ \t]*+"
     r"(?:\{[ \t]*+(?P<braced>[^{}\n]{1,300})\}|(?P<bare>[^\s{}\\%#]{1,300}))"
-    r"|\\(?P<loop>foreach|@for|forcsvlist)(?![a-zA-Z@])"
     r"|(?P<stop>\\endinput(?![a-zA-Z])|(?P<last>\\end[ \t]*+\{document\}))"
     r"|(?P<conditional>" + CONDITIONAL + r")"
     r"|(?P<escaped>\\(?:[a-zA-Z@]++|.))"
@@ -62,18 +61,12 @@ _BY_NAME = re.compile(
     r"(?:\\expandafter[ \t]*+(\\(?:[gex]?def|let)))?\\csname[ \t]*+"
     r"((?(1)|(?:if|(?=[a-zA-Z@]{1,40}(?:true|false))))[a-zA-Z@]{1,40})[ \t]*+\\endcsname"
 )
-_LOOP = re.compile(
-    r"[ \t]*+(?P<names>\\[a-zA-Z@]{1,40}(?:[ \t]*+/[ \t]*+\\[a-zA-Z@]{1,40}){0,4})[ \t]*+(?:\[[^][]{0,200}\])?"
-    r"\s*+(?:in|:=)\s*+(?:\{(?P<listed>[^{}]{1,2000})\}|(?P<values>\\?[^{}\\\n]{1,2000}+))\s*+(?:\\do\s*+)?(?=\{)"
-)
-_RANGE = re.compile(r"(\d{1,3})\s*+,\s*+(?:\.\.\.|\\l?dots)\s*+,\s*+(\d{1,3})")
 _TEST = re.compile(r"\{[\w -]{1,40}\}(?=\s*+\{)")
 _MAY_HIDE = re.compile(r"\\(?:[a-zA-Z@]{0,30}[iI]f|bool_if|csname)")
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)")
 _COMMANDS = re.compile(
     r"\\(?!(?:sub){0,2}section|chapter|paragraph|input|include|begin)[a-zA-Z@]++\*?(?:\[[^][]*+\]|\{[^{}]*+\})*+"
 )  # these commands are unlikely to print text
-_LONGEST_LOOP = 2000
 _LONGEST_BRANCH = 20_000  # characters to examine
 
 
@@ -185,8 +178,6 @@ class _File(Copier):
                     at = self.drop(match.start(), at)
                 else:
                     at = self._input(match.start(), at, name.strip())
-            elif match["loop"]:
-                at = self._loop(match)
             elif match["escaped"] == "\\AskOption" and self.output.conditions.tags is not None:
                 self.output.conditions.tags = None
                 self.output.warn(f"{self.path}: the tags for the optional package are unknown; all tagged text is read")
@@ -217,40 +208,6 @@ class _File(Copier):
                 pending += [each for each in SETTINGS.finditer(texts[path]) if each["packages"]]
         for path, text in reversed(texts.items()):
             self.output.conditions.set_by_style(path, text)
-
-    def _loop(self, match: re.Match[str]) -> int:
-        """Reads the files input by a loop. Leaves other loops unchanged, because most draw pictures."""
-        at, words, tex = match.end(), self.output.conditions.words, self.braces()
-        if self.output.alone or at < self.reading:
-            return at
-        if match["loop"] == "forcsvlist":
-            does = tex.argument(at)
-            listed = tex.group(does.after) if does else None
-            if does is None or listed is None or tex.inner(does) not in ("\\input", "\\include"):
-                return at
-            self.drop(match.start(), listed.after)
-            for value in tex.inner(listed).split(","):
-                self._input(listed.after, listed.after, value.strip())
-            return listed.after
-        loop = _LOOP.match(self.text, at, at + 2 * _LONGEST_LOOP)
-        body = tex.group(loop.end()) if loop else None
-        inner = tex.inner(body) if body and body.end - body.start < _LONGEST_LOOP else ""
-        if loop is None or body is None or not READS.search(inner) or re.search(r"\\(?:foreach|@for)", inner):
-            return at
-        names = re.findall(r"[a-zA-Z@]+", loop["names"])
-        values = self.output.conditions.expanded(loop["listed"] or loop["values"])
-        values = _RANGE.sub(lambda m: ",".join(map(str, range(int(m[1]), int(m[2]) + 1))), values)
-        before = [(name, self.output.conditions.state(name)) for name in names]
-        self.drop(match.start(), body.start)
-        place = self.line, self.line_at
-        for value in values.split(","):
-            self.at = body.start
-            self.line, self.line_at = place
-            words |= dict(zip(names, map(str.strip, value.split("/")), strict=False))
-            self.copy(body.end)
-        for name, state in before:
-            self.output.conditions.put_back(name, state)
-        return self.drop(body.end, body.after)
 
     def _remember(self, match: re.Match[str]) -> None:
         """Saves the old value of a setting that is changed inside a group."""
