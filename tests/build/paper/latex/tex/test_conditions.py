@@ -46,6 +46,7 @@ PREAMBLE = r"""\documentclass[11pt,draft]{article}
         r"\let\mode\undefined \ifx\mode\undefined kept\else gone\fi \ifundef\mode{kept}{gone}",
         r"\ifcase\mode gone\or gone\or kept\else gone\fi \ifcase 9 gone\or gone\else kept\fi \ifodd\mode gone\fi",
         r"\ifdefstring{\mode}{2}{kept}{gone} \ifstrequal{a}{b}{gone}{kept} \ifdefempty{\mode}{gone}{kept}",
+        r"\newcommand{\opt}[2]{#2}\opt{gone}{kept}",
         r"\newcommand{\cut}[1]{} \cut{gone} \newcommand{\pick}[2]{\iflong #1\else #2\fi} \pick{kept}{gone}",
         r"\newcommand{\some}[1]{#1} \some{kept} \renewcommand{\some}[1]{}\some{gone} \let\any\some \any{gone}",
         r"{\toggletrue{extra} kept}\iftoggle{extra}{gone}{kept} and {\bf\longfalse}\iflong kept\else gone\fi",
@@ -82,28 +83,6 @@ def test_what_is_set_after_a_definition_decides_what_it_prints() -> None:
     read = flat({"main.tex": preamble + "\\pick{kept \\footnote{kept}}{gone}\\end{document}"}).text
     assert "kept \\footnote{kept}\\end" in read
     assert "gone" not in read
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        r"\usepackage[long]{optional} \opt{long}{kept {\bf kept}} \opt{short}{gone} \opt{short,long}{kept}",
-        r"\usepackage{tagging}\usetag{long} \tagged{long}{kept} \untagged{long}{gone} \iftagged{long}{kept}{gone}",
-        r"\usepackage[long]{tagging}\droptag{long}\tagged{long}{gone}\begin{untaggedblock}{long}kept\end{untaggedblock}",
-        r"\usepackage{tagging}\begin{taggedblock}{long}gone\end{taggedblock} \newcommand{\opt}[2]{\tagged{#1}{#2}}kept",
-        r"\newcommand{\opt}[2]{#2}\opt{gone}{kept}",
-    ],
-)
-def test_a_text_is_read_if_its_tag_is_in_use(source: str) -> None:
-    read = flat({"main.tex": source}).text
-    assert "gone" not in read
-    assert read.count("kept") == source.count("kept")
-
-
-def test_tags_that_a_person_is_asked_for_are_said() -> None:
-    found = flat({"main.tex": r"\usepackage[a]{optional}\AskOption \opt{a}{kept} \opt{b}{kept}"})
-    assert found.text.count("kept") == 2
-    assert "the optional package are unknown" in found.warnings[0]
 
 
 def test_a_condition_that_only_sets_the_layout_is_not_said() -> None:

@@ -39,7 +39,7 @@ _TESTS = {
     for count, names in enumerate((
         "ifdraft ifoptiondraft ifoptionfinal",
         "iftoggle nottoggle ifbool notbool ifthenelse ifboolexpr IfFileExists InputIfFileExists ifdef ifundef ifcsdef "
-        "ifcsundef @ifundefined ifdefempty ifdefvoid ifblank notblank ifstrempty iftagged @ifclassloaded "
+        "ifcsundef @ifundefined ifdefempty ifdefvoid ifblank notblank ifstrempty @ifclassloaded "
         "@ifpackageloaded IfClassLoadedTF IfPackageLoadedTF bool_if:NTF bool_if:NT bool_if:NF IfBooleanTF IfBooleanT "
         "IfBooleanF IfValueTF IfValueT IfValueF IfNoValueTF IfNoValueT IfNoValueF",
         "ifdefstring ifcsstring ifstrequal ifdefequal ifnumequal ifnumgreater ifnumless @ifclasswith @ifpackagewith "
@@ -305,8 +305,6 @@ class Conditions(Settings):
                 return len(tests) == 1 or listed(second) <= options
             case "IfFileExists" | "InputIfFileExists":
                 return exists(self.expanded(first))
-            case "iftagged":
-                return None if self.tags is None else self.has_tag(first)
             case "ifthenelse" | "ifboolexpr":
                 return self._combined(first)
             case "ifnumcomp":

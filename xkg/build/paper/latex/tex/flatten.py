@@ -178,9 +178,6 @@ class _File(Copier):
                     at = self.drop(match.start(), at)
                 else:
                     at = self._input(match.start(), at, name.strip())
-            elif match["escaped"] == "\\AskOption" and self.output.conditions.tags is not None:
-                self.output.conditions.tags = None
-                self.output.warn(f"{self.path}: the tags for the optional package are unknown; all tagged text is read")
             elif match["escaped"] and (dropping := self.output.dropping.get(match["escaped"][1:])):
                 at = self._drop_arguments(match.start(), at, dropping)
             elif match["stop"] and not (match["last"] and not self.output.in_body):
@@ -238,13 +235,6 @@ class _File(Copier):
             if close >= 0:
                 self.output.written[posixpath.normpath(self.braces().inner(file))] = self.text[file.after : close]
                 return close
-        if name in ("taggedblock", "untaggedblock") and self.output.conditions.tags is not None:
-            tags = self.braces().group(at)
-            if tags is None:
-                return at
-            swallowed = self.output.conditions.has_tag(self.braces().inner(tags)) == (name == "untaggedblock")
-            if not swallowed:
-                return self.drop(tags.start - 1, tags.after)
         if not swallowed and name not in VERBATIM:
             return at
         close = self.find(f"\\end{{{name}}}", at)

@@ -60,13 +60,7 @@ ALWAYS = _known(
     at_gobble="m", at_firstoftwo="Mm", at_secondoftwo="mM", deleted="om", chdeleted="om", replaced="oMm",
     chreplaced="oMm", DIFdel="m", DIFdelFL="m",
 )  # fmt: skip
-_TAGGED = {
-    name: Macro("mm", (True, False), bare=True, body=rf"\iftagged{{#1}}{code}")
-    for name, code in {"tagged": "{#2}{}", "opt": "{#2}{}", "optv": "{#2}{}", "untagged": "{}{#2}"}.items()
-}
 BY_FILE = {
-    "tagging": _TAGGED,
-    "optional": _TAGGED,
     "changes": _known(comment="om", chcomment="om"),
     "trackchanges": _known(add="oM", remove="om", change="omM", note="om", annote="oMm", refneeded="oM"),
     "easyReview": _known(remove="m", replace="mM", comment="Mm"),
