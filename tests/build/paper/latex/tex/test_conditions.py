@@ -62,8 +62,6 @@ PREAMBLE = r"""\documentclass[11pt,draft]{article}
         r"\NewDocumentCommand{\cut}{O{a} +m}{} \cut[b]{gone} \newcommand{\also}[2][a]{\cut{#2}} \also[b]{gone} kept",
         r"\NewDocumentCommand{\pick}{s m}{\IfBooleanF{#1}{#2}} \pick{kept} \pick*{gone}",
         r"\newcommand{\on}[3][2]{\ifthenelse{\equal{\mode}{#1}}{#2}{#3}} \on{kept}{gone} \on[3]{gone}{kept}",
-        r"\ExplSyntaxOn\bool_set_false:N \l_own_bool \NewDocumentCommand{\pick}{mm}{\bool_if:NTF \l_own_bool {#1}{#2}}"
-        r"\ExplSyntaxOff \pick{gone}{kept}",
         r"\newenvironment{on}{\iflong\expandafter\comment\fi}{} \begin{on}gone\end{on} \newcommand{\cut}[1]{\sout{#1}}",
         r"\setcounter{own}{2}\ifnum\value{own}=1 gone\else kept\fi \chardef\own=1 \ifnum\own=2 gone\else kept\fi",
         r"\let\full\relax \ifx\full\relax kept\else gone\fi \csdef{own}{a}\ifcsdef{own}{kept}{gone}",

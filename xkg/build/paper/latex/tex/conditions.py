@@ -40,7 +40,7 @@ _TESTS = {
         "ifdraft ifoptiondraft ifoptionfinal",
         "iftoggle nottoggle ifbool notbool ifthenelse ifboolexpr IfFileExists InputIfFileExists ifdef ifundef ifcsdef "
         "ifcsundef @ifundefined ifdefempty ifdefvoid ifblank notblank ifstrempty @ifclassloaded "
-        "@ifpackageloaded IfClassLoadedTF IfPackageLoadedTF bool_if:NTF bool_if:NT bool_if:NF IfBooleanTF IfBooleanT "
+        "@ifpackageloaded IfClassLoadedTF IfPackageLoadedTF IfBooleanTF IfBooleanT "
         "IfBooleanF IfValueTF IfValueT IfValueF IfNoValueTF IfNoValueT IfNoValueF",
         "ifdefstring ifcsstring ifstrequal ifdefequal ifnumequal ifnumgreater ifnumless @ifclasswith @ifpackagewith "
         "IfClassLoadedWithOptionsTF IfPackageLoadedWithOptionsTF",
@@ -48,8 +48,7 @@ _TESTS = {
     ))
     for name in names.split()
 }  # fmt: skip
-_ONE_BRANCH = re.compile(r"(?:bool_if:N|If(?:Boolean|(?:No)?Value))(?:T|(?P<no>F))")
-_FLAG = re.compile(r"\s*+\\\w{1,60}")
+_ONE_BRANCH = re.compile(r"If(?:Boolean|(?:No)?Value)(?:T|(?P<no>F))")
 _EXPANDED = re.compile(r"(?:\s*+\\expandafter(?![a-zA-Z]))++")
 _LOADED = re.compile(r"@?[Ii]f(?:(?P<class>[Cc]lass)|[Pp]ackage)")
 _OPTION = re.compile(r"\\DeclareOption(?:\*|[ \t]*+\{([^{}\\]{1,60})\})\s*+(?=\{)")
@@ -241,8 +240,6 @@ class Conditions(Settings):
     ) -> list[Span] | None:
         """Returns the unprinted spans of a conditional whose branches are in braces."""
         tests: list[str] = []
-        if name.startswith("bool_if") and (flag := _FLAG.match(tex.text, after)):
-            tests, after = [flag[0].strip()], flag.end()
         while len(tests) < _TESTS.get(name, 1):
             expanded = _EXPANDED.match(tex.text, after)
             argument = tex.argument(expanded.end() if expanded else after)
@@ -270,8 +267,6 @@ class Conditions(Settings):
             value = self._tested(positive, tests, exists)
             return None if value is None else not value
         match name:
-            case _ if name.startswith("bool_if"):
-                return self.toggles.get(macro, False)
             case _ if name.startswith("IfBoolean"):
                 return macro == "BooleanTrue" if macro.startswith("Boolean") else None
             case _ if name.startswith(("IfValue", "IfNoValue")):

@@ -62,7 +62,7 @@ _BY_NAME = re.compile(
     r"((?(1)|(?:if|(?=[a-zA-Z@]{1,40}(?:true|false))))[a-zA-Z@]{1,40})[ \t]*+\\endcsname"
 )
 _TEST = re.compile(r"\{[\w -]{1,40}\}(?=\s*+\{)")
-_MAY_HIDE = re.compile(r"\\(?:[a-zA-Z@]{0,30}[iI]f|bool_if|csname)")
+_MAY_HIDE = re.compile(r"\\(?:[a-zA-Z@]{0,30}[iI]f|csname)")
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)")
 _COMMANDS = re.compile(
     r"\\(?!(?:sub){0,2}section|chapter|paragraph|input|include|begin)[a-zA-Z@]++\*?(?:\[[^][]*+\]|\{[^{}]*+\})*+"

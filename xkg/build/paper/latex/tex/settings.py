@@ -12,7 +12,7 @@ from xkg.build.paper.latex.tex.tokens import Tex
 
 State = tuple[list[Any], bool, bool]
 _NAMES = (
-    "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name environment register flag"
+    "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name environment register"
 ).split()
 
 SETTING = (
@@ -33,7 +33,6 @@ SETTING = (
     r"|\\includeonly[ \t]*+\{(?P<only>[^{}]{0,5000})\}"
     r"|\\(?P<kind>(?:re)?newenvironment|(?:Ren|N)ewEnviron|(?:New|Renew|Provide|Declare)DocumentEnvironment)\*?[ \t]*+"
     r"\{(?P<environment>[a-zA-Z@]{1,40}\*?)\}"
-    r"|\\bool_g?set_(?P<flag_value>true|false):N[ \t]*+\\(?P<flag>\w{1,60})"
     r"|\\setcounter[ \t]*+\{(?P<counter>[a-zA-Z@]{1,40})\}[ \t]*+\{(?P<count>-?\d{1,9})\}"
     r"|\\(?P<register>[a-zA-Z@]{1,40})[ \t]*+=[ \t]*+(?P<number>-?\d{1,9})(?![\d.]|[ \t]?[a-z]{2})"
     r"|\\(?:(?P<class>documentclass|LoadClass)|usepackage|RequirePackage)[ \t]*+"
@@ -122,8 +121,6 @@ class Settings:
             (self.swallowed.add if match["swallow"] == "ex" else self.swallowed.discard)(name)
         elif name := match["let_comment"]:
             self.swallowed.add(name)
-        elif name := match["flag"]:
-            self.toggles[name] = match["flag_value"] == "true"
         elif match["counter"]:
             self.words[f"c@{match['counter']}"] = match["count"]
         elif name := match["register"]:
