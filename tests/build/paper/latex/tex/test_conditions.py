@@ -60,8 +60,6 @@ PREAMBLE = r"""\documentclass[11pt,draft]{article}
         r"\iffalse gone \csname iflong\endcsname gone\fi gone\fi \csname ifshort\endcsname kept\fi",
         r"\ifodd\x kept \else kept \fi \ifunheard kept \else kept \fi",
         r"\NewDocumentCommand{\cut}{O{a} +m}{} \cut[b]{gone} \newcommand{\also}[2][a]{\cut{#2}} \also[b]{gone} kept",
-        r"\NewDocumentCommand{\pick}{s m}{\IfBooleanF{#1}{#2}} \pick{kept} \pick*{gone}",
-        r"\newcommand{\on}[3][2]{\ifthenelse{\equal{\mode}{#1}}{#2}{#3}} \on{kept}{gone} \on[3]{gone}{kept}",
         r"\newenvironment{on}{\iflong\expandafter\comment\fi}{} \begin{on}gone\end{on} \newcommand{\cut}[1]{\sout{#1}}",
         r"\setcounter{own}{2}\ifnum\value{own}=1 gone\else kept\fi \chardef\own=1 \ifnum\own=2 gone\else kept\fi",
         r"\let\full\relax \ifx\full\relax kept\else gone\fi \csdef{own}{a}\ifcsdef{own}{kept}{gone}",
@@ -87,11 +85,24 @@ def test_a_condition_that_only_sets_the_layout_is_not_said() -> None:
     assert not flat({"main.tex": PREAMBLE + r"\ifunheard\pagestyle{empty}\fi"}).warnings
 
 
-def test_a_macro_whose_condition_has_no_value_is_said_if_it_has_a_text() -> None:
-    macro = PREAMBLE.replace("\\begin{d", r"\newcommand{\pick}[1]{\ifunheard #1\fi}" "\\begin{d")
-    (said,) = flat({"main.tex": macro + r"\pick{A sentence of more than four words.} \pick{a}"}).warnings
+@pytest.mark.parametrize(
+    ("definition", "call"),
+    [
+        (r"\newcommand{\pick}[1]{\ifunheard #1\fi}", r"\pick"),
+        (r"\newcommand{\pick}[2]{\csname if#1\endcsname #2\fi}", r"\pick{long}"),
+        (r"\newcommand{\pick}[3][2]{\ifthenelse{\equal{\mode}{#1}}{#2}{#3}}", r"\pick[2]{gone}"),
+        (r"\newcommand{\pick}[2]{\ifblank{#1}{#2}{}}", r"\pick{long}"),
+        (r"\NewDocumentCommand{\pick}{s +m}{\IfBooleanF{#1}{#2}}", r"\pick*"),
+        (r"\NewDocumentCommand{\pick}{O {} m}{\bool_if:NT \l_own_bool {#2}}", r"\pick[a]"),
+    ],
+)
+def test_a_macro_whose_condition_has_no_value_is_said_if_it_has_a_text(definition: str, call: str) -> None:
+    macro = PREAMBLE.replace("\\begin{d", definition + "\\begin{d")
+    found = flat({"main.tex": macro + call + r"{A sentence of more than four words.} " + call + "{a}"})
+    (said,) = found.warnings
     assert re.search(r"it is unknown whether \\pick prints its text", said)
-    assert not flat({"main.tex": macro + r"\pick{a}"}).warnings
+    assert "A sentence of more than four words." in found.text
+    assert not flat({"main.tex": macro + call + "{a}"}).warnings
 
 
 def test_conditions_that_never_end_keep_their_text() -> None:
@@ -160,15 +171,6 @@ def test_other_settings_in_a_style_file_decide_too() -> None:
     read = flat({"main.tex": main + r"\begin{abstract}kept\end{abstract}", "own.sty": style}).text
     assert "gone" not in read
     assert read.count("kept") == 3
-
-
-def test_a_condition_named_by_an_argument() -> None:
-    macro = r"\begin{document}\newif\iflong\newcommand{\when}[2]{\csname if#1\endcsname #2\fi}" "\n"
-    found = flat(
-        {"main.tex": macro + r"\when{long}{gone}\longtrue\when{long}{kept} \when{short}{kept for a while and longer}"}
-    )
-    assert re.findall("gone|kept", found.text) == ["kept", "kept"]
-    assert r"whether \when prints" in found.warnings[0]
 
 
 @pytest.mark.parametrize(

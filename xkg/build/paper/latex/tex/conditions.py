@@ -40,15 +40,13 @@ _TESTS = {
         "ifdraft ifoptiondraft ifoptionfinal",
         "iftoggle nottoggle ifbool notbool ifthenelse ifboolexpr IfFileExists InputIfFileExists ifdef ifundef ifcsdef "
         "ifcsundef @ifundefined ifdefempty ifdefvoid ifblank notblank ifstrempty @ifclassloaded "
-        "@ifpackageloaded IfClassLoadedTF IfPackageLoadedTF IfBooleanTF IfBooleanT "
-        "IfBooleanF IfValueTF IfValueT IfValueF IfNoValueTF IfNoValueT IfNoValueF",
+        "@ifpackageloaded IfClassLoadedTF IfPackageLoadedTF",
         "ifdefstring ifcsstring ifstrequal ifdefequal ifnumequal ifnumgreater ifnumless @ifclasswith @ifpackagewith "
         "IfClassLoadedWithOptionsTF IfPackageLoadedWithOptionsTF",
         "ifnumcomp",
     ))
     for name in names.split()
 }  # fmt: skip
-_ONE_BRANCH = re.compile(r"If(?:Boolean|(?:No)?Value)(?:T|(?P<no>F))")
 _EXPANDED = re.compile(r"(?:\s*+\\expandafter(?![a-zA-Z]))++")
 _LOADED = re.compile(r"@?[Ii]f(?:(?P<class>[Cc]lass)|[Pp]ackage)")
 _OPTION = re.compile(r"\\DeclareOption(?:\*|[ \t]*+\{([^{}\\]{1,60})\})\s*+(?=\{)")
@@ -250,12 +248,8 @@ class Conditions(Settings):
             after = argument.after
         value = self._tested(name, tests, exists) if len(tests) == _TESTS.get(name) else None
         yes = tex.group(after)
-        if value is None or yes is None:
-            return None
-        if one := _ONE_BRANCH.fullmatch(name):
-            return [(start, yes.start), (yes.end, yes.after)] if value is not bool(one["no"]) else [(start, yes.after)]
-        no = tex.group(yes.after)
-        if no is None:
+        no = tex.group(yes.after) if yes else None
+        if value is None or yes is None or no is None:
             return None
         return [(start, yes.start), (yes.end, no.after)] if value else [(start, no.start), (no.end, no.after)]
 
@@ -267,10 +261,6 @@ class Conditions(Settings):
             value = self._tested(positive, tests, exists)
             return None if value is None else not value
         match name:
-            case _ if name.startswith("IfBoolean"):
-                return macro == "BooleanTrue" if macro.startswith("Boolean") else None
-            case _ if name.startswith(("IfValue", "IfNoValue")):
-                return None if "#" in first else (first == "-NoValue-") is name.startswith("IfNo")
             case "ifdraft":
                 return self.values["draft"]
             case "ifoptiondraft" | "ifoptionfinal":

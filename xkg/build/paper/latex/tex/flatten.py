@@ -18,7 +18,6 @@ from xkg.build.paper.latex.tex.own_macros import (
     READS,
     Macro,
     arguments,
-    called,
     definition,
     is_prose,
     macro,
@@ -293,7 +292,7 @@ class _File(Copier):
             self.reading = found.code.after
         if self.output.alone or len(self.output.dropping) >= _MOST_INPUTS:
             return
-        if known := macro(found.kinds, code, self._printed(code) if found.kinds else code, found.default):
+        if known := macro(found.kinds, code, self._printed(code) if found.kinds else code):
             self.output.dropping[name] = known
 
     def _printed(self, code: str) -> str:
@@ -319,10 +318,6 @@ class _File(Copier):
         if found is None:
             return at
         groups, end = found
-        if known.body:
-            given = [None if group is None else tex.inner(group) for group in groups]
-            code = called(known, given)
-            known = macro(known.kinds, code, self._printed(code)) or Macro(known.kinds, (False,) * len(groups))
         pairs = list(zip(groups, known.dropped, strict=True))
         kept = [group for group, dropped in pairs if group and not dropped]
         if known.unsure and self.output.in_body and any(is_prose(tex.inner(group)) for group in kept):
