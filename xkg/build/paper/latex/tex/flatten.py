@@ -61,6 +61,7 @@ _BY_NAME = re.compile(
     r"((?(1)|(?:if|(?=[a-zA-Z@]{1,40}(?:true|false))))[a-zA-Z@]{1,40})[ \t]*+\\endcsname"
 )
 _TEST = re.compile(r"\{[\w -]{1,40}\}(?=\s*+\{)")
+_BARE_TEST = re.compile(r"(?:\s*+\\[a-zA-Z@_]{1,40}){1,2}+(?=\s*+\{)")  # such as in `\ifdefempty\title{…}{…}`
 _MAY_HIDE = re.compile(r"\\(?:[a-zA-Z@]{0,30}[iI]f|csname)")
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)")
 _COMMANDS = re.compile(
@@ -274,7 +275,8 @@ class _File(Copier):
         """Returns whether a conditional's branches contain text, a heading or an input."""
         parts, end = self._parts_of().get(match.start("if") - 1) if match["if"] else None, match.end()
         if parts is None:
-            end = arguments_end(self.braces(), end)
+            bare = _BARE_TEST.match(self.text, end)
+            end = arguments_end(self.braces(), bare.end() if bare else end)
         text = self.text[match.end() : min(parts[2][0] if parts else end, match.end() + _LONGEST_BRANCH)]
         return is_prose(text) or re.search(r"\w", _COMMANDS.sub("", text)) is not None
 
