@@ -45,7 +45,7 @@ _PREAMBLE = _patterns(r"""
 \def\blind{0} || \newcommand{\blind}{1} ;; \newcommand{\pages}{9} || \def\pages{8}
 \newcommand\version{full} || \newcommand{\version}{short} ;; \newcommand{\fullversion}{full}
 % || \newcommand{\secret}{1} || %\newcommand{\secret}{1} ;; \def\mode{0} || \newcommand{\mode}{1}
-\newcommand{\nothing}{} || \newcommand{\nothing}{x} ;; \long\def\versions#1#2{\iflong #1\else #2\fi}
+\long\def\versions#1#2{\iflong #1\else #2\fi}
 \newcommand{\onlylong}[1]{\iflong #1\fi} ;; \newcommand{\hide}[1]{} ;; \newcommand{\shown}[1]{#1}
 \excludecomment{outside}\includecomment{inside} ;; \NewEnviron{dropped}{} ;; \newcommand{\secdir}{sections}
 % || \AtBeginDocument{\longtrue} || \makeatletter\@ifundefined{iflong}{}{\longtrue}\makeatother
@@ -59,8 +59,7 @@ _CONDITIONS = _patterns(r"""
 \ifbool{arxiv}{%a}{%b} ;; \notbool{arxiv}{%a}{%b} ;; \ifthenelse{\boolean{long}}{%a}{%b}
 \ifthenelse{\equal{\version}{full}}{%a}{%b} ;; \ifthenelse{\NOT \boolean{short}}{%a}{%b}
 \ifthenelse{\pages > 8}{%a}{%b} ;; \ifdef{\secret}{%a}{%b} ;; \ifundef{\secret}{%a}{%b}
-\ifcsdef{secret}{%a}{%b} ;; \ifdefstring{\version}{full}{%a}{%b} ;; \ifstrequal{a}{b}{%a}{%b}
-\ifdefempty{\nothing}{%a}{%b} ;; \makeatletter\@ifundefined{secret}{%a}{%b}\makeatother
+\ifcsdef{secret}{%a}{%b} ;; \makeatletter\@ifundefined{secret}{%a}{%b}\makeatother
 \IfFileExists{absent.tex}{%a}{%b} ;; \ifdraft{%a}{%b} ;; \versions{%a}{%b} ;; \onlylong{%a} ;; \hide{%a}
 \shown{%a} ;; \begin{comment}¶%a¶\end{comment}¶%b ;; \begin{outside}¶%a¶\end{outside}¶%b
 \begin{inside}¶%a¶\end{inside}¶ ;; \begin{dropped}%a\end{dropped} ;; \deleted{%a} ;; \added{%a}
@@ -74,7 +73,7 @@ _SETTINGS = _patterns(r"""
 \renewcommand{\shown}[1]{}\shown{%a}%b ;; \renewcommand{\onlylong}[1]{\iflate #1\fi}\onlylong{%a}
 """)
 # The arguments of these commands must not contain paragraph breaks.
-_SHORT = ("\\deleted", "\\added", "\\replaced", "\\ifdefstring", "\\ifdefempty", "\\ifstrequal")
+_SHORT = ("\\deleted", "\\added", "\\replaced")
 _ENVIRONMENTS = _patterns(r"""
 center ;; quote ;; theorem ;; theorem}[Title] ;; remark ;; proof ;; minipage}{0.8\linewidth} ;; multicols}{2}
 tcolorbox}[title=Note] ;; sloppypar ;; flushleft

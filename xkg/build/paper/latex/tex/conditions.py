@@ -37,19 +37,18 @@ _PRIMITIVES = frozenset(
 _TESTS = {
     name: count
     for count, names in enumerate((
-        "ifdraft ifoptiondraft ifoptionfinal",
-        "iftoggle nottoggle ifbool notbool ifthenelse ifboolexpr IfFileExists InputIfFileExists ifdef ifundef ifcsdef "
-        "ifcsundef @ifundefined ifdefempty ifdefvoid ifblank notblank ifstrempty iftagged @ifclassloaded "
-        "@ifpackageloaded IfClassLoadedTF IfPackageLoadedTF bool_if:NTF bool_if:NT bool_if:NF IfBooleanTF IfBooleanT "
-        "IfBooleanF IfValueTF IfValueT IfValueF IfNoValueTF IfNoValueT IfNoValueF",
-        "ifdefstring ifcsstring ifstrequal ifdefequal ifnumequal ifnumgreater ifnumless @ifclasswith @ifpackagewith "
-        "IfClassLoadedWithOptionsTF IfPackageLoadedWithOptionsTF",
-        "ifnumcomp",
+        "ifdraft",
+        "iftoggle nottoggle ifbool notbool ifthenelse IfFileExists InputIfFileExists ifdef ifundef ifcsdef ifcsundef "
+        "@ifundefined @ifclassloaded @ifpackageloaded IfClassLoadedTF IfPackageLoadedTF",
+        "@ifclasswith @ifpackagewith IfClassLoadedWithOptionsTF IfPackageLoadedWithOptionsTF",
     ))
     for name in names.split()
 }  # fmt: skip
-_ONE_BRANCH = re.compile(r"(?:bool_if:N|If(?:Boolean|(?:No)?Value))(?:T|(?P<no>F))")
-_FLAG = re.compile(r"\s*+\\\w{1,60}")
+# The branches of these conditionals are also in braces, but their values are always unknown.
+_NOT_EVALUATED = frozenset(
+    "ifblank ifstrempty ifdefempty ifdefvoid ifdefstring ifcsstring ifstrequal ifdefequal ifnumcomp ifnumequal "
+    "ifnumgreater ifnumless".split()
+)
 _EXPANDED = re.compile(r"(?:\s*+\\expandafter(?![a-zA-Z]))++")
 _LOADED = re.compile(r"@?[Ii]f(?:(?P<class>[Cc]lass)|[Pp]ackage)")
 _OPTION = re.compile(r"\\DeclareOption(?:\*|[ \t]*+\{([^{}\\]{1,60})\})\s*+(?=\{)")
@@ -62,11 +61,9 @@ _NUMBERS = re.compile(
 _MACROS = re.compile(r"\s*+\\([a-zA-Z@]+)\s*+\\([a-zA-Z@]+)[ \t]*+")
 _NUMBER = re.compile(r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\s*+\\relax(?![a-zA-Z@]))?\s?")
 _ONE_MACRO = re.compile(r"\s*+\\([a-zA-Z@]+)[ \t]*+")
-_OPERATOR = re.compile(
-    r"\\(AND|OR|NOT|and|or|not)(?![a-zA-Z])|(?<![\w\\{])(and|or|not)(?![\w}])"
-)  # these come from ifthen and etoolbox
+_OPERATOR = re.compile(r"\\(AND|OR|NOT|and|or|not)(?![a-zA-Z])")
 _TEST = re.compile(
-    r"(?:\\boolean|bool)\s*+\{(?P<bool>[^{}]{1,60})\}|togl\s*+\{(?P<toggle>[^{}]{1,60})\}"
+    r"\\boolean\s*+\{(?P<bool>[^{}]{1,60})\}"
     r"|\\isundefined\s*+\{?\s*+\\(?P<undefined>[a-zA-Z@]{1,40})\s*+\}?"
     r"|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}"
     r"|(?P<left>-?[\w\\@]{1,40})\s*+(?P<sign>[<>=])\s*+(?P<right>-?[\w\\@]{1,40})"
@@ -164,7 +161,7 @@ class Conditions(Settings):
         braces."""
         if name in _PRIMITIVES or (name[2:] in self.values and name != "ifdraft"):
             return True
-        if name in _TESTS:
+        if name in _TESTS or name in _NOT_EVALUATED:
             return False
         return name.startswith("if") and not text[after : after + 20].lstrip().startswith("{")
 
@@ -241,8 +238,6 @@ class Conditions(Settings):
     ) -> list[Span] | None:
         """Returns the unprinted spans of a conditional whose branches are in braces."""
         tests: list[str] = []
-        if name.startswith("bool_if") and (flag := _FLAG.match(tex.text, after)):
-            tests, after = [flag[0].strip()], flag.end()
         while len(tests) < _TESTS.get(name, 1):
             expanded = _EXPANDED.match(tex.text, after)
             argument = tex.argument(expanded.end() if expanded else after)
@@ -253,12 +248,8 @@ class Conditions(Settings):
             after = argument.after
         value = self._tested(name, tests, exists) if len(tests) == _TESTS.get(name) else None
         yes = tex.group(after)
-        if value is None or yes is None:
-            return None
-        if one := _ONE_BRANCH.fullmatch(name):
-            return [(start, yes.start), (yes.end, yes.after)] if value is not bool(one["no"]) else [(start, yes.after)]
-        no = tex.group(yes.after)
-        if no is None:
+        no = tex.group(yes.after) if yes else None
+        if value is None or yes is None or no is None:
             return None
         return [(start, yes.start), (yes.end, no.after)] if value else [(start, no.start), (no.end, no.after)]
 
@@ -266,38 +257,18 @@ class Conditions(Settings):
         first, second = (*tests, "", "")[:2]
         macro = first.lstrip("\\")
         if name.startswith("not") or name in ("ifundef", "ifcsundef", "@ifundefined"):
-            positive = {"nottoggle": "iftoggle", "notbool": "ifbool", "notblank": "ifblank"}.get(name, "ifcsdef")
+            positive = {"nottoggle": "iftoggle", "notbool": "ifbool"}.get(name, "ifcsdef")
             value = self._tested(positive, tests, exists)
             return None if value is None else not value
         match name:
-            case _ if name.startswith("bool_if"):
-                return self.toggles.get(macro, False)
-            case _ if name.startswith("IfBoolean"):
-                return macro == "BooleanTrue" if macro.startswith("Boolean") else None
-            case _ if name.startswith(("IfValue", "IfNoValue")):
-                return None if "#" in first else (first == "-NoValue-") is name.startswith("IfNo")
             case "ifdraft":
                 return self.values["draft"]
-            case "ifoptiondraft" | "ifoptionfinal":
-                return any(name[8:] in given for file, given in self.loaded.items() if file.endswith(".cls"))
             case "iftoggle":
                 return self.toggles.get(first)
             case "ifbool":
                 return self.values.get(first)
             case "ifdef" | "ifcsdef":
                 return self.is_defined(macro)
-            case "ifdefempty" | "ifdefvoid":
-                word = self.words.get(macro, "" if name == "ifdefvoid" and self.is_defined(macro) is False else None)
-                return None if word is None else not word
-            case "ifblank" | "ifstrempty":
-                return None if "\\" in first or "#" in first else not first
-            case "ifdefstring" | "ifcsstring":
-                return self.words[macro] == second if macro in self.words and "#" not in second else None
-            case "ifstrequal":
-                return None if "#" in first + second else first == second
-            case "ifdefequal":
-                other = second.lstrip("\\")
-                return self.words[macro] == self.words[other] if {macro, other} <= self.words.keys() else None
             case _ if loaded := _LOADED.match(name):
                 options = self.loaded.get(first + (".cls" if loaded["class"] else ".sty"))
                 if options is None:  # another package may have loaded this package
@@ -305,14 +276,8 @@ class Conditions(Settings):
                 return len(tests) == 1 or listed(second) <= options
             case "IfFileExists" | "InputIfFileExists":
                 return exists(self.expanded(first))
-            case "iftagged":
-                return None if self.tags is None else self.has_tag(first)
-            case "ifthenelse" | "ifboolexpr":
+            case "ifthenelse":
                 return self._combined(first)
-            case "ifnumcomp":
-                return self._compared(first, second, tests[2])
-            case "ifnumequal" | "ifnumgreater" | "ifnumless":
-                return self._compared(first, {"e": "=", "g": ">", "l": "<"}[name[5]], second)
         return None
 
     def _combined(self, test: str) -> bool | None:
@@ -328,7 +293,7 @@ class Conditions(Settings):
                 value = decides if decides in (value, one) else None if None in (value, one) else not decides
                 negated = False
             if match:
-                at, word = match.end(), (match[1] or match[2]).lower()
+                at, word = match.end(), match[1].lower()
                 operator, negated = (operator, not negated) if word == "not" else (word, negated)
         return value
 
@@ -338,8 +303,6 @@ class Conditions(Settings):
             return None
         if match["bool"]:
             return self.values.get(match["bool"])
-        if match["toggle"]:
-            return self.toggles.get(match["toggle"])
         if match["undefined"]:
             defined = self.is_defined(match["undefined"])
             return None if defined is None else not defined

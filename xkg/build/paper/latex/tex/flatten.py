@@ -18,7 +18,6 @@ from xkg.build.paper.latex.tex.own_macros import (
     READS,
     Macro,
     arguments,
-    called,
     definition,
     is_prose,
     macro,
@@ -40,7 +39,6 @@ _TOKEN = re.compile(
     r"|\\(?P<command>input|include|subfile|subfileinclude|@input|includestandalone)(?![a-zA-Z@])"
     r"(?:[ \t]*+\[[^][\n]{0,200}\])?[ \t]*+"
     r"(?:\{[ \t]*+(?P<braced>[^{}\n]{1,300})\}|(?P<bare>[^\s{}\\%#]{1,300}))"
-    r"|\\(?P<loop>foreach|@for|forcsvlist)(?![a-zA-Z@])"
     r"|(?P<stop>\\endinput(?![a-zA-Z])|(?P<last>\\end[ \t]*+\{document\}))"
     r"|(?P<conditional>" + CONDITIONAL + r")"
     r"|(?P<escaped>\\(?:[a-zA-Z@]++|.))"
@@ -62,18 +60,13 @@ _BY_NAME = re.compile(
     r"(?:\\expandafter[ \t]*+(\\(?:[gex]?def|let)))?\\csname[ \t]*+"
     r"((?(1)|(?:if|(?=[a-zA-Z@]{1,40}(?:true|false))))[a-zA-Z@]{1,40})[ \t]*+\\endcsname"
 )
-_LOOP = re.compile(
-    r"[ \t]*+(?P<names>\\[a-zA-Z@]{1,40}(?:[ \t]*+/[ \t]*+\\[a-zA-Z@]{1,40}){0,4})[ \t]*+(?:\[[^][]{0,200}\])?"
-    r"\s*+(?:in|:=)\s*+(?:\{(?P<listed>[^{}]{1,2000})\}|(?P<values>\\?[^{}\\\n]{1,2000}+))\s*+(?:\\do\s*+)?(?=\{)"
-)
-_RANGE = re.compile(r"(\d{1,3})\s*+,\s*+(?:\.\.\.|\\l?dots)\s*+,\s*+(\d{1,3})")
 _TEST = re.compile(r"\{[\w -]{1,40}\}(?=\s*+\{)")
-_MAY_HIDE = re.compile(r"\\(?:[a-zA-Z@]{0,30}[iI]f|bool_if|csname)")
+_BARE_TEST = re.compile(r"(?:\s*+\\[a-zA-Z@_]{1,40}){1,2}+(?=\s*+\{)")  # such as in `\ifdefempty\title{…}{…}`
+_MAY_HIDE = re.compile(r"\\(?:[a-zA-Z@]{0,30}[iI]f|csname)")
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)")
 _COMMANDS = re.compile(
     r"\\(?!(?:sub){0,2}section|chapter|paragraph|input|include|begin)[a-zA-Z@]++\*?(?:\[[^][]*+\]|\{[^{}]*+\})*+"
 )  # these commands are unlikely to print text
-_LONGEST_LOOP = 2000
 _LONGEST_BRANCH = 20_000  # characters to examine
 
 
@@ -187,11 +180,6 @@ class _File(Copier):
                     at = self.drop(match.start(), at)
                 else:
                     at = self._input(match.start(), at, name.strip())
-            elif match["loop"]:
-                at = self._loop(match)
-            elif match["escaped"] == "\\AskOption" and self.output.conditions.tags is not None:
-                self.output.conditions.tags = None
-                self.output.warn(f"{self.path}: the tags for the optional package are unknown; all tagged text is read")
             elif match["escaped"] and (dropping := self.output.dropping.get(match["escaped"][1:])):
                 at = self._drop_arguments(match.start(), at, dropping)
             elif match["stop"] and not (match["last"] and not self.output.in_body):
@@ -219,40 +207,6 @@ class _File(Copier):
                 pending += [each for each in SETTINGS.finditer(texts[path]) if each["packages"]]
         for path, text in reversed(texts.items()):
             self.output.conditions.set_by_style(path, text)
-
-    def _loop(self, match: re.Match[str]) -> int:
-        """Reads the files input by a loop. Leaves other loops unchanged, because most draw pictures."""
-        at, words, tex = match.end(), self.output.conditions.words, self.braces()
-        if self.output.alone or at < self.reading:
-            return at
-        if match["loop"] == "forcsvlist":
-            does = tex.argument(at)
-            listed = tex.group(does.after) if does else None
-            if does is None or listed is None or tex.inner(does) not in ("\\input", "\\include"):
-                return at
-            self.drop(match.start(), listed.after)
-            for value in tex.inner(listed).split(","):
-                self._input(listed.after, listed.after, value.strip())
-            return listed.after
-        loop = _LOOP.match(self.text, at, at + 2 * _LONGEST_LOOP)
-        body = tex.group(loop.end()) if loop else None
-        inner = tex.inner(body) if body and body.end - body.start < _LONGEST_LOOP else ""
-        if loop is None or body is None or not READS.search(inner) or re.search(r"\\(?:foreach|@for)", inner):
-            return at
-        names = re.findall(r"[a-zA-Z@]+", loop["names"])
-        values = self.output.conditions.expanded(loop["listed"] or loop["values"])
-        values = _RANGE.sub(lambda m: ",".join(map(str, range(int(m[1]), int(m[2]) + 1))), values)
-        before = [(name, self.output.conditions.state(name)) for name in names]
-        self.drop(match.start(), body.start)
-        place = self.line, self.line_at
-        for value in values.split(","):
-            self.at = body.start
-            self.line, self.line_at = place
-            words |= dict(zip(names, map(str.strip, value.split("/")), strict=False))
-            self.copy(body.end)
-        for name, state in before:
-            self.output.conditions.put_back(name, state)
-        return self.drop(body.end, body.after)
 
     def _remember(self, match: re.Match[str]) -> None:
         """Saves the old value of a setting that is changed inside a group."""
@@ -283,13 +237,6 @@ class _File(Copier):
             if close >= 0:
                 self.output.written[posixpath.normpath(self.braces().inner(file))] = self.text[file.after : close]
                 return close
-        if name in ("taggedblock", "untaggedblock") and self.output.conditions.tags is not None:
-            tags = self.braces().group(at)
-            if tags is None:
-                return at
-            swallowed = self.output.conditions.has_tag(self.braces().inner(tags)) == (name == "untaggedblock")
-            if not swallowed:
-                return self.drop(tags.start - 1, tags.after)
         if not swallowed and name not in VERBATIM:
             return at
         close = self.find(f"\\end{{{name}}}", at)
@@ -332,7 +279,8 @@ class _File(Copier):
         """Returns whether a conditional's branches contain text, a heading or an input."""
         parts, end = self._parts_of().get(match.start("if") - 1) if match["if"] else None, match.end()
         if parts is None:
-            end = arguments_end(self.braces(), end)
+            bare = _BARE_TEST.match(self.text, end)
+            end = arguments_end(self.braces(), bare.end() if bare else end)
         text = self.text[match.end() : min(parts[2][0] if parts else end, match.end() + _LONGEST_BRANCH)]
         return is_prose(text) or re.search(r"\w", _COMMANDS.sub("", text)) is not None
 
@@ -350,7 +298,7 @@ class _File(Copier):
             self.reading = found.code.after
         if self.output.alone or len(self.output.dropping) >= _MOST_INPUTS:
             return
-        if known := macro(found.kinds, code, self._printed(code) if found.kinds else code, found.default):
+        if known := macro(found.kinds, code, self._printed(code) if found.kinds else code):
             self.output.dropping[name] = known
 
     def _printed(self, code: str) -> str:
@@ -376,10 +324,6 @@ class _File(Copier):
         if found is None:
             return at
         groups, end = found
-        if known.body:
-            given = [None if group is None else tex.inner(group) for group in groups]
-            code = called(known, given)
-            known = macro(known.kinds, code, self._printed(code)) or Macro(known.kinds, (False,) * len(groups))
         pairs = list(zip(groups, known.dropped, strict=True))
         kept = [group for group, dropped in pairs if group and not dropped]
         if known.unsure and self.output.in_body and any(is_prose(tex.inner(group)) for group in kept):

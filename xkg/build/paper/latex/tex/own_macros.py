@@ -1,7 +1,6 @@
 r"""Determines which arguments a macro prints. For example, `\deleted` prints no argument."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,12 +10,10 @@ _PARAMETERS = re.compile(
     r"[ \t]*+(?:\[(?P<count>\d)\][ \t]*+(?P<default>\[[^][\n]{0,100}\])?|(?P<hashes>(?:#\d)*+))"
     r"[ \t]*+(?:%?\n[ \t]*+)?(?=\{)"
 )
-_SPECIFIED = re.compile(r"[+!\s]|(?P<star>s)|(?P<optional>o|O\s*+\{(?P<default>[^{}]*+)\})|m")
+_NO_KIND = re.compile(r"(?<=O)\s*+\{[^{}]*+\}|[+!\s]")  # defaults and modifiers in a specification
 _LEFT = re.compile(r"\\(?:if(?!f(?![a-zA-Z])|mmode)|If(?:Boolean|Value|NoValue)|bool_if|csname[ \t]*+if)")
-_TESTED = re.compile(r"\\(?:[iI]f|csname[ \t]*+if)[a-zA-Z]{0,30}[^#\n]{0,30}?#(\d)")
 READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
 _PROSE = re.compile(r"(?:\\[a-zA-Z@]+|\$[^$]*+\$|[^\w$\\]|\d)++")
-NO_VALUE = "-NoValue-"  # LaTeX's value for a missing optional argument without a default
 FEWEST_WORDS = 5
 """Minimum number of words in a text that may contain a definition."""
 
@@ -27,25 +24,21 @@ class Macro:
     braces. `dropped` is True for each unprinted argument. `bare` is True if the macro prints nothing but its other
     arguments.
 
-    `body` is the macro's code if the printed text depends on the arguments of a call. `unsure` is True if the
-    conditions in the code have unknown values. `files` lists the files that the macro reads."""
+    `unsure` is True if the conditions in the code have unknown values, for example because they test an argument.
+    `files` lists the files that the macro reads."""
 
     kinds: str
     dropped: tuple[bool, ...]
     bare: bool = False
-    body: str = ""
     unsure: bool = False
-    default: str = NO_VALUE
     files: tuple[str, ...] = ()
 
 
 class Definition(NamedTuple):
-    """The definition of a macro. Contains its argument kinds (as in `Macro`), its code, and the default for a missing
-    optional argument."""
+    """The definition of a macro: its argument kinds (as in `Macro`) and its code."""
 
     kinds: str
     code: Group
-    default: str
 
 
 def _known(**macros: str) -> dict[str, Macro]:
@@ -60,13 +53,7 @@ ALWAYS = _known(
     at_gobble="m", at_firstoftwo="Mm", at_secondoftwo="mM", deleted="om", chdeleted="om", replaced="oMm",
     chreplaced="oMm", DIFdel="m", DIFdelFL="m",
 )  # fmt: skip
-_TAGGED = {
-    name: Macro("mm", (True, False), bare=True, body=rf"\iftagged{{#1}}{code}")
-    for name, code in {"tagged": "{#2}{}", "opt": "{#2}{}", "optv": "{#2}{}", "untagged": "{}{#2}"}.items()
-}
 BY_FILE = {
-    "tagging": _TAGGED,
-    "optional": _TAGGED,
     "changes": _known(comment="om", chcomment="om"),
     "trackchanges": _known(add="oM", remove="om", change="omM", note="om", annote="oMm", refneeded="oM"),
     "easyReview": _known(remove="m", replace="mM", comment="Mm"),
@@ -81,24 +68,15 @@ def definition(tex: Tex, at: int, *, specified: bool) -> Definition | None:
     if specified:
         stated = tex.group(at)
         code = tex.group(stated.after) if stated else None
-        if stated is None or code is None:
-            return None
-        kinds, end, default = "", stated.start, NO_VALUE
-        while end < stated.end:
-            match = _SPECIFIED.match(tex.text, end, stated.end)
-            if match is None:
-                return None
-            default = match["default"] or default
-            kinds += "s" if match["star"] else "o" if match["optional"] else "m" if match[0] == "m" else ""
-            end = match.end()
-        return Definition(kinds, code, default)
+        kinds = _NO_KIND.sub("", tex.inner(stated)).replace("O", "o") if stated else ""
+        return Definition(kinds, code) if code and set(kinds) <= set("som") else None
     match = _PARAMETERS.match(tex.text, at)
     code = tex.group(match.end()) if match else None
     if match is None or code is None:
         return None
     count = int(match["count"] or 0) or (match["hashes"] or "").count("#")
     optional = bool(count and match["default"])
-    return Definition("o" * optional + "m" * (count - optional), code, (match["default"] or "")[1:-1])
+    return Definition("o" * optional + "m" * (count - optional), code)
 
 
 def arguments(tex: Tex, at: int, kinds: str) -> tuple[list[Group | None], int] | None:
@@ -117,7 +95,7 @@ def arguments(tex: Tex, at: int, kinds: str) -> tuple[list[Group | None], int] |
     return found, at
 
 
-def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro | None:
+def macro(kinds: str, code: str, printed: str) -> Macro | None:
     """Builds a macro from its code. `printed` is the part of the code that remains after its conditions are evaluated.
     Returns None if the macro prints all its arguments and reads no files."""
     dropped = tuple(f"#{n}" not in printed for n in range(1, len(kinds) + 1))
@@ -127,25 +105,7 @@ def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro
         return None
     kept = [kind for kind, gone in zip(kinds, dropped, strict=True) if not gone]
     bare = kept in ([], ["m"]) and kinds != "" and re.fullmatch(r"(?:\s|#\d)*", printed) is not None
-    decides = unsure and _TESTED.search(printed) is not None
-    return Macro(kinds, dropped, bare, code if decides else "", unsure, default, files)
-
-
-def called(macro: Macro, given: Sequence[str | None]) -> str:
-    """Returns a macro's code with the arguments tested by its conditions filled in."""
-
-    def filled(match: re.Match[str]) -> str:
-        n = int(match[1])
-        value, kind = (given[n - 1], macro.kinds[n - 1]) if n <= len(given) else (None, "m")
-        if kind == "s":
-            value = f"\\Boolean{'False' if value is None else 'True'} "
-        elif kind == "o" and value is None:
-            value = macro.default
-        elif value is not None and is_prose(value):  # prose is printed, not tested
-            value = "…" if "Value" in match[0] else None
-        return match[0] if value is None else match[0][:-2] + value
-
-    return _TESTED.sub(filled, macro.body)
+    return Macro(kinds, dropped, bare, unsure, files)
 
 
 def is_prose(text: str) -> bool:

@@ -12,7 +12,7 @@ from xkg.build.paper.latex.tex.tokens import Tex
 
 State = tuple[list[Any], bool, bool]
 _NAMES = (
-    "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name environment register flag"
+    "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name environment register"
 ).split()
 
 SETTING = (
@@ -33,10 +33,8 @@ SETTING = (
     r"|\\includeonly[ \t]*+\{(?P<only>[^{}]{0,5000})\}"
     r"|\\(?P<kind>(?:re)?newenvironment|(?:Ren|N)ewEnviron|(?:New|Renew|Provide|Declare)DocumentEnvironment)\*?[ \t]*+"
     r"\{(?P<environment>[a-zA-Z@]{1,40}\*?)\}"
-    r"|\\bool_g?set_(?P<flag_value>true|false):N[ \t]*+\\(?P<flag>\w{1,60})"
     r"|\\setcounter[ \t]*+\{(?P<counter>[a-zA-Z@]{1,40})\}[ \t]*+\{(?P<count>-?\d{1,9})\}"
     r"|\\(?P<register>[a-zA-Z@]{1,40})[ \t]*+=[ \t]*+(?P<number>-?\d{1,9})(?![\d.]|[ \t]?[a-z]{2})"
-    r"|\\(?P<tag>UseOption|usetag|droptag)[ \t]*+\{(?P<tags>[^{}\\]{1,400})\}"
     r"|\\(?:(?P<class>documentclass|LoadClass)|usepackage|RequirePackage)[ \t]*+"
     r"(?:\[(?P<options>[^][]{0,500})\][ \t]*+)?(?:\{(?P<packages>[\w ,./\n-]{1,400})\})?"
 )
@@ -53,7 +51,6 @@ _SWALLOWS = re.compile(
     r"(?:\s|\\expandafter(?![a-zA-Z]))*+\\(?:comment(?![a-zA-Z])|begin\{comment\}|killcontents"
     r"|Collect@Body[ \t]*+\\@gobble|(?P<box>setbox))"
 )
-_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print tagged text only for active tags
 UNDEFINED = frozenset(("undefined", "@undefined"))
 
 
@@ -93,7 +90,6 @@ class Settings:
     swallowed: set[str] = field(default_factory=lambda: {"comment"})
     only: frozenset[str] | None = None  # the files that `\include` may read
     loaded: dict[str, frozenset[str]] = field(default_factory=dict)  # options of classes and packages, keyed by file
-    tags: set[str] | None = None  # tags for the `optional` and `tagging` packages, if either is loaded
 
     def copy(self) -> Self:
         """Returns a copy of the settings that later changes do not affect."""
@@ -125,25 +121,18 @@ class Settings:
             (self.swallowed.add if match["swallow"] == "ex" else self.swallowed.discard)(name)
         elif name := match["let_comment"]:
             self.swallowed.add(name)
-        elif name := match["flag"]:
-            self.toggles[name] = match["flag_value"] == "true"
         elif match["counter"]:
             self.words[f"c@{match['counter']}"] = match["count"]
         elif name := match["register"]:
             self.words[name] = match["number"]
         elif match["only"] is not None:
             self.only = listed(match["only"])
-        elif match["tag"]:
-            tags, names = self.tags or set(), listed(match["tags"])
-            self.tags = tags - names if match["tag"] == "droptag" else tags | names
         elif match["class"] or match["packages"]:
             options, names = listed(match["options"] or ""), listed(match["packages"] or "")
             ending = ".cls" if match["class"] else ".sty"
             self.loaded |= {name + ending: options | self.loaded.get(name + ending, options) for name in names}
             if match["class"] and "draft" in options:
                 self.values["draft"] = True
-            if names & _BY_TAGS:
-                self.tags = (self.tags or set()) | options
 
     def set_environment(self, match: re.Match[str], codes: Sequence[str], *, boxes: bool = True) -> None:
         """Records whether an environment with this code prints its body. Some environments save their body in a box,
@@ -157,10 +146,6 @@ class Settings:
             found = _SWALLOWS.match(codes[0]) if codes else None
             hides = found is not None and (boxes or not found["box"])
         (self.swallowed.add if hides else self.swallowed.discard)(match["environment"])
-
-    def has_tag(self, names: str) -> bool:
-        """Returns whether any of these tags is active."""
-        return bool(self.tags and self.tags & listed(names))
 
     def tables(self) -> tuple[dict[str, Any], ...]:
         return self.values, self.toggles, self.words
