@@ -68,7 +68,7 @@ def test_each_error_is_exported_and_of_one_tree(published: Path) -> None:
             kg.search("kernel", level="proven")
         with pytest.raises(xkg.InputError, match="view cannot be 'all'; choose from planning, implementation"):
             kg.context(EXAMPLE_ID, view="all")  # type: ignore[arg-type]
-        with pytest.raises(xkg.InputError, match="only for raw code"):
+        with pytest.raises(xkg.InputError, match="only by the implementation view with raw code"):
             kg.context(EXAMPLE_ID, repository="elsewhere")
         with pytest.raises(xkg.InputError, match="state cannot be 'done'; choose from complete, partial"):
             kg.papers(state="done")  # type: ignore[arg-type]

@@ -205,7 +205,7 @@ def _places(places: tuple[Place, ...]) -> Iterator[str]:
         if place.focus:
             yield "  lines " + "; ".join(f"{at.start_line}-{at.end_line} ({one_line(at.why)})" for at in place.focus)
         if located is not None and located.twins:
-            yield f"  same code at {one_line(', '.join(located.twins))}"
+            yield f"  similar code at {one_line(', '.join(located.twins))}"
 
 
 def _named(name: str) -> str:

@@ -73,7 +73,7 @@ def paper_context(
         require_choice(kind, Kind, "include")
     if repository is not None and (view == "planning" or code != "raw"):
         raise InputError(
-            "`repository` is used only for raw code; pass view='implementation' and code='raw', or omit it"
+            "a repository is used only by the implementation view with raw code; select both, or omit the repository"
         )
     bundle = snapshot.bundle(paper_id(snapshot, paper))
     searched = [entry.technique.id for entry in searched_entries(bundle)]

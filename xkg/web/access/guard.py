@@ -152,7 +152,9 @@ def _turned_away(request: Request) -> Response:
         wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         return RedirectResponse(f"{SIGN_IN}?next={quote(wanted, safe='')}", 303)
     return Response(
-        "sign in, or send a token in the header Authorization: Bearer …\n", 401, {"www-authenticate": "Bearer"}
+        "sign in, or send a token (see xkg token create) in the header Authorization: Bearer …\n",
+        401,
+        {"www-authenticate": "Bearer"},
     )
 
 
