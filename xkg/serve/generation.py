@@ -19,8 +19,8 @@ from xkg.serve.answers.paper_list import PaperList
 from xkg.serve.answers.types import SearchAnswer
 from xkg.store.graph_store import MOST_TITLES, Facts, GraphStore, Hit, Link, PaperLine, Snapshot, TechniqueView
 
-ANSWERS = 256
-"""Number of cached search answers. Each answer takes about 10 kB."""
+ANSWERS = 64
+"""Number of cached search answers. Each takes about 40 kB."""
 
 
 class Generation:
