@@ -127,5 +127,6 @@ def comparisons(campaign: Campaign) -> str:
         f"{compared} candidates were compared with the baseline using the exact rank-sum test. 'Critical' and 'beyond "
         "the noise' are adjusted for all comparisons (Benjamini and Hochberg): one such claim in 20 may be false. A "
         "change is the Hodges-Lehmann shift, with a 95 % interval for this comparison alone. A candidate whose first "
-        "run is within the baseline's range is run only once."
+        "run is within the baseline's range is run only once. The change of a candidate that ran once is relative to "
+        "the baseline's run with the same seed."
     )
