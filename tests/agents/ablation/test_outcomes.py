@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from xkg.agents.ablation.candidates import NOT_RUN, Candidate, Component, LeftOut, Place, Replacement, Space
@@ -103,6 +105,20 @@ def test_reports_escape_what_a_repository_says() -> None:
 def test_a_task_that_says_too_little_is_refused(flags: dict[str, object], what: str) -> None:
     with pytest.raises(InputError, match=what):
         read_task(None, flags)
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("metrcs: x:min", "no field 'metrcs'; the closest is metrics"),
+        ("budgt: 1", "no field 'budgt'; the closest is budget"),
+        ("qqq: 1", "no field 'qqq'; the fields are repo, run, metrics"),
+    ],
+)
+def test_an_unknown_field_in_a_task_file_is_named_first(tmp_path: Path, field: str, said: str) -> None:
+    (tmp_path / "ablate.yaml").write_text(f"repo: .\n{field}\n")
+    with pytest.raises(InputError, match=said):
+        read_task(tmp_path / "ablate.yaml", {})
 
 
 def test_metrics_and_commands() -> None:
