@@ -35,9 +35,13 @@ def verdict(importance: Importance) -> str:
 def _evidence(importance: Importance, effect: Effect) -> str:
     """Describes the evidence for an effect. Equal results do not prove that a change has no effect."""
     if effect.equal:
-        runs = "its one run" if effect.seeds == 1 else f"each of {effect.seeds} runs"
-        missed = f"an effect in one run in five would be missed with a probability of {0.8**effect.seeds:.0%}"
-        return f"the same value in {runs}, although the change takes effect ({missed})"
+        runs, miss = f"each of {effect.seeds} runs", f"{effect.seeds} runs miss"
+        if effect.seeds == 1:
+            runs, miss = "its one run", "one run misses"
+        return (
+            f"the same value in {runs}, although the changed code was used; {miss} an effect that shows in one run in "
+            f"five with a probability of {0.8**effect.seeds:.0%}"
+        )
     if effect.p is None:
         return "one seed: noise unknown"
     if effect.seeds == 1:
