@@ -34,6 +34,8 @@ def test_without_run_the_commands_of_the_readme_are_offered(tmp_path: Path) -> N
     taken = CliRunner().invoke(app, [*command, "--yes"])
     assert "run `cd nets && python train.py`" in taken.output
     assert "baseline: 0.5" in taken.output
+    assert "  RATE: 0.5 → " in taken.output
+    assert "RATE: RATE: " not in taken.output
     (code / "README.md").write_text("Run `python gone.py`.\n")
     nothing = CliRunner().invoke(app, [*command, "--yes"])
     assert "pass a command with --run" in str(nothing.exception)

@@ -90,7 +90,9 @@ class AblateResult(Value):
         lines += [f"  {count} more failed: {cause}" for cause, count in self.failures.items()]
         for part in self.components:
             if part.change is not None:
-                lines.append(f"  {part.interval:<30} {part.name}: {part.description} ({part.evidence})")
+                named = part.description.startswith(f"{part.name}: ")  # a value's description begins with its name
+                what = part.description if named else f"{part.name}: {part.description}"
+                lines.append(f"  {part.interval:<30} {what} ({part.evidence})")
         if self.model_calls:
             cost = "price unknown" if self.dollars is None else f"${self.dollars:.4f}"
             lines.append(f"{self.model_calls} model calls, {cost}")

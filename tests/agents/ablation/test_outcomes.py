@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from xkg.agents.ablation.candidates import NOT_RUN, Candidate, Component, LeftOut, Place, Replacement, Space
@@ -67,13 +69,17 @@ def test_strong_and_weak_evidence_are_told_apart() -> None:
     assert [*words][:2] == ["few", "strong"]
 
 
-@pytest.mark.parametrize(("runs", "missed"), [(1, "80%"), (3, "51%"), (5, "33%")])
-def test_equal_runs_say_what_they_may_have_missed(runs: int, missed: str) -> None:
+@pytest.mark.parametrize(
+    ("runs", "where", "missed"),
+    [
+        (1, "its one run", "one run misses an effect that shows in one run in five with a probability of 80%"),
+        (5, "each of 5 runs", "5 runs miss an effect that shows in one run in five with a probability of 33%"),
+    ],
+)
+def test_equal_runs_say_what_they_may_have_missed(runs: int, where: str, missed: str) -> None:
     same = outcome("same", *[2.0] * runs).model_copy(update={"effect": unchanged([2.0] * runs)})
     [found] = campaign(same).importances()
-    said = verdict(found)
-    assert f"the same value in {'its one run' if runs == 1 else f'each of {runs} runs'}" in said
-    assert f"an effect in one run in five would be missed with a probability of {missed}" in said
+    assert verdict(found) == f"the same value in {where}, although the changed code was used; {missed}"
 
 
 def test_measurements_are_of_techniques_that_ran_alone() -> None:
@@ -103,6 +109,20 @@ def test_reports_escape_what_a_repository_says() -> None:
 def test_a_task_that_says_too_little_is_refused(flags: dict[str, object], what: str) -> None:
     with pytest.raises(InputError, match=what):
         read_task(None, flags)
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("metrcs: x:min", "no field 'metrcs'; the closest is metrics"),
+        ("budgt: 1", "no field 'budgt'; the closest is budget"),
+        ("qqq: 1", "no field 'qqq'; the fields are repo, run, metrics"),
+    ],
+)
+def test_an_unknown_field_in_a_task_file_is_named_first(tmp_path: Path, field: str, said: str) -> None:
+    (tmp_path / "ablate.yaml").write_text(f"repo: .\n{field}\n")
+    with pytest.raises(InputError, match=said):
+        read_task(tmp_path / "ablate.yaml", {})
 
 
 def test_metrics_and_commands() -> None:

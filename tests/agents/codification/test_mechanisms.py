@@ -100,7 +100,7 @@ def test_a_task_file_has_flags_over_it_and_paths_beside_it(tmp_path: Path, parse
     with pytest.raises(InputError, match="not a task file"):
         read_task(file, {})
     file.write_text("metod: x\nmethod: m\nstarter: s\nrun: r\nmetric: 'a:max'\n")
-    with pytest.raises(InputError, match="metod"):
+    with pytest.raises(InputError, match="no field 'metod'; the closest is method"):
         read_task(file, {})
 
 

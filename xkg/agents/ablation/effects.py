@@ -22,7 +22,8 @@ SIGNIFICANT = 0.05
 
 class Effect(Value):
     """Compares `runs` baseline runs with `seeds` candidate runs. `baseline` and `value` are the means of the two
-    groups. `change` is the shift relative to |baseline|. `low` and `high` are the bounds of its 95% confidence
+    groups. For a single candidate run, `baseline` is the value of the baseline run with the same seed. `change` is the
+    shift relative to |baseline|. `low` and `high` are the bounds of its 95% confidence
     interval, or None if there are too few runs. `p` is the two-sided p-value before adjusting for other comparisons, or
     None if the baseline's spread is unknown. `equal` means that each run yielded the same value as the baseline run
     with the same seed."""
@@ -58,6 +59,14 @@ def effect(baseline: Sequence[float], values: Sequence[float]) -> Effect:
         low=shifts[cut - 1] if cut else None, high=shifts[-cut] if cut else None,
         p=min(1.0, _tail(n, m, u)) if n > 1 else None,
     )  # fmt: skip
+
+
+def effect_of_one(baseline: Sequence[float], same: float, value: float) -> Effect:
+    """Returns the effect of a candidate that ran once. The change is relative to `same`, the value of the baseline run
+    with the same seed. The p-value compares `value` with all values of the baseline."""
+    shift = (value - same) / (abs(same) or 1.0)
+    known = {"baseline": same, "change": shift, "low": None, "high": None}
+    return effect(baseline, [value]).model_copy(update=known)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -105,7 +105,7 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
     from (`offered`). Raises `InputError` if the file cannot be read or a value is missing or invalid."""
     values: dict[str, Any] = {}
     if path is not None:
-        values = read_fields(path)
+        values = read_fields(path, Task)
         for name in ("metrics", "devices", "allow_hosts"):
             if isinstance(values.get(name), str):
                 values[name] = [values[name]]

@@ -84,7 +84,7 @@ def _files_named(command: str) -> set[str]:
 def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
     """Reads the task in a file. `flags` override the file's fields unless they are None or empty. Paths in the file are
     relative to the file's folder. Raises `InputError` if a field is missing or invalid."""
-    fields = {} if file is None else _beside(read_fields(file), file.parent)
+    fields = {} if file is None else _beside(read_fields(file, Task), file.parent)
     fields |= {name: value for name, value in flags.items() if value not in (None, (), [], {}, "")}
     if missing := [name for name in ("method", "starter", "run", "metric") if not fields.get(name)]:
         options = ", ".join(f"--{name}" for name in missing)

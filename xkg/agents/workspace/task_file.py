@@ -1,5 +1,6 @@
 """Reads task files (`implement.yaml`, `ablate.yaml`) and creates tasks from them."""
 
+import difflib
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,8 +16,9 @@ V = TypeVar("V", bound=Value)
 _LARGEST = 1 << 20
 
 
-def read_fields(file: Path) -> dict[str, Any]:
-    """Returns a task file's fields. Raises `InputError` if the file cannot be read or contains no fields."""
+def read_fields(file: Path, kind: type[Value]) -> dict[str, Any]:
+    """Returns a task file's fields. Raises `InputError` if the file cannot be read, contains no fields, or contains a
+    field that this kind of task does not have."""
     try:
         fields = yaml.safe_load(read_regular(file, _LARGEST))
     except OSError as error:
@@ -25,6 +27,12 @@ def read_fields(file: Path) -> dict[str, Any]:
         raise InputError(f"{file} is not a task file: {' '.join(str(error).split())[:200]}") from error
     if not isinstance(fields, dict):
         raise InputError(f"{file} is not a task file: expected lines such as `run: python train.py`")
+    known = [*kind.model_fields]
+    for name in map(str, fields):
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            meant = f"the closest is {near[0]}" if near else f"the fields are {', '.join(known)}"
+            raise InputError(f"{file}: there is no field {name[:80]!a}; {meant}")
     return {str(name): value for name, value in fields.items()}
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from xkg.agents.ablation.candidates import LeftOut, Place
+from xkg.agents.ablation.candidates import COMMAND, LeftOut, Place
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.reproduction.baseline import baseline_of, noise_note, seeds_needed
@@ -28,10 +28,12 @@ def test_seeds_that_an_effect_of_five_per_cent_needs(noise: float, seeds: int) -
 
 
 def test_a_noisy_baseline_is_told_what_would_help() -> None:
-    left = [LeftOut(name="n_episodes", place=Place(path="a.py", start_line=3, end_line=3), reason=LENGTH)]
-    note = noise_note(TASK, baseline_of(TASK, runs(1.0, 1.5, 0.5), {}), left)
-    assert note is not None
-    assert "raise n_episodes (a.py:3)" in note
+    place = Place(path="a.py", start_line=3, end_line=3)
+    left = [LeftOut(name=name, place=place, reason=LENGTH) for name in ("n_episodes", "n_steps")]
+    left.append(LeftOut(name="n-steps", place=Place(path=COMMAND, start_line=1, end_line=1), reason=LENGTH))
+    some, many = (noise_note(TASK, baseline_of(TASK, runs(*v), {}), left) for v in ((1.0, 1.1, 0.9), (1.0, 1.5, 0.5)))
+    assert (some or "").endswith("use about 63 seeds (--seed), or raise n_episodes (a.py:3)")
+    assert (many or "").endswith("that takes more seeds than are practical, so raise n_episodes (a.py:3)")
     assert noise_note(TASK, baseline_of(TASK, runs(1.0, 1.001, 0.999), {}), left) is None
 
 

@@ -1,4 +1,4 @@
-from tests.agents.ablation.space.spaces import TRAIN, of, reasons_of, space_of
+from tests.agents.ablation.space.spaces import ERROR, TRAIN, of, reasons_of, space_of
 
 
 def test_what_the_baseline_does_not_run_is_left_out() -> None:
@@ -9,6 +9,30 @@ def test_what_the_baseline_does_not_run_is_left_out() -> None:
     assert not of(space, "clip(x) in unused")
     assert of(space, "clip(x) in objective")
     assert any(left.reason == "the baseline does not run it" for left in space.left_out)
+
+
+LENGTHS = """\
+def bandit(k, n_steps=5):
+    for _ in range(n_steps):
+        k = k * 0.5
+    return k
+
+
+def descent(k, n_iterations=5, n_rounds=5):
+    for _ in range(n_iterations * n_rounds):
+        k = k * 0.5
+    return k
+
+
+print("error:", descent(8.0, n_iterations=3))
+"""
+
+
+def test_only_a_length_that_the_baseline_uses_counts_as_a_length() -> None:
+    reasons = reasons_of(space_of(LENGTHS, ERROR, executed={"train.py": frozenset({1, 7, 8, 9, 10, 13})}))
+    assert reasons["n_steps"] == "the baseline does not run it"
+    assert reasons["n_iterations"] == "every call that ran sets it"
+    assert reasons["n_rounds"] == "the length of training"
 
 
 RANGES = """\

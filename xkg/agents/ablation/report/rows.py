@@ -35,9 +35,13 @@ def verdict(importance: Importance) -> str:
 def _evidence(importance: Importance, effect: Effect) -> str:
     """Describes the evidence for an effect. Equal results do not prove that a change has no effect."""
     if effect.equal:
-        runs = "its one run" if effect.seeds == 1 else f"each of {effect.seeds} runs"
-        missed = f"an effect in one run in five would be missed with a probability of {0.8**effect.seeds:.0%}"
-        return f"the same value in {runs}, although the change takes effect ({missed})"
+        runs, miss = f"each of {effect.seeds} runs", f"{effect.seeds} runs miss"
+        if effect.seeds == 1:
+            runs, miss = "its one run", "one run misses"
+        return (
+            f"the same value in {runs}, although the changed code was used; {miss} an effect that shows in one run in "
+            f"five with a probability of {0.8**effect.seeds:.0%}"
+        )
     if effect.p is None:
         return "one seed: noise unknown"
     if effect.seeds == 1:
@@ -127,5 +131,6 @@ def comparisons(campaign: Campaign) -> str:
         f"{compared} candidates were compared with the baseline using the exact rank-sum test. 'Critical' and 'beyond "
         "the noise' are adjusted for all comparisons (Benjamini and Hochberg): one such claim in 20 may be false. A "
         "change is the Hodges-Lehmann shift, with a 95 % interval for this comparison alone. A candidate whose first "
-        "run is within the baseline's range is run only once."
+        "run is within the baseline's range is run only once. The change of a candidate that ran once is relative to "
+        "the baseline's run with the same seed."
     )

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from xkg.agents.ablation.candidates import LeftOut, Place
+from xkg.agents.ablation.candidates import COMMAND, LeftOut, Place
 from xkg.agents.ablation.effects import CRITICAL, relative_noise
 from xkg.agents.ablation.failures import Failure, advice_on
 from xkg.agents.ablation.outcomes import Baseline, Repair, RunOutcome
@@ -83,6 +83,8 @@ def notes_on(task: Task, baseline: Baseline) -> list[str]:
 
 _QUANTILES = 1.96 + 0.84
 """The sum of the normal quantiles for 80% power and a 5% significance level."""
+_PRACTICAL = 100
+"""The maximum number of seeds to recommend."""
 
 
 def seeds_needed(noise: float) -> int:
@@ -93,14 +95,24 @@ def seeds_needed(noise: float) -> int:
 
 def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> str | None:
     """Returns advice if the baseline's noise would hide a 5% effect, and None otherwise."""
-    if baseline.noise is None or seeds_needed(baseline.noise) <= len(task.seeds):
+    if baseline.noise is None or (needed := seeds_needed(baseline.noise)) <= len(task.seeds):
         return None
-    longer = [f"{each.name} ({each.place})" for each in left_out if each.reason == LENGTH]
+    lengths = [each for each in left_out if each.reason == LENGTH]
+    given = {_setting(each) for each in lengths if each.place.path == COMMAND}
+    longer = [f"{each.name} ({each.place})" for each in lengths if _setting(each) not in given]
     way = f"raise {', '.join(longer[:3])}" if longer else "choose a longer or more stable setting"
+    seeds = f"use about {needed} seeds (--seed), or"
+    if needed > _PRACTICAL:
+        seeds = "that takes more seeds than are practical, so"
     return (
         f"the baseline varies by {baseline.noise:.1%} from run to run, so {len(task.seeds)} seeds rarely show "
-        f"an effect of 5 %; use about {seeds_needed(baseline.noise)} seeds (--seed), or {way}"
+        f"an effect of 5 %; {seeds} {way}"
     )
+
+
+def _setting(length: LeftOut) -> str:
+    """Returns the name that an option, a field and a parameter share if they represent the same setting."""
+    return length.name.rpartition(".")[2].replace("-", "_")
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:

@@ -8,6 +8,7 @@ from xkg.agents.ablation.parsing import Function
 from xkg.agents.ablation.report import rows
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import cut_middle, numbered
+from xkg.text.plural import plural
 
 _WHOLE_FILE, _ONE_PLACE, _ALL = 8000, 8000, 40_000
 _AROUND = 12
@@ -52,36 +53,30 @@ def component(part: Component) -> str:
     return f"{part.name}" + (f" ({why})" if why else "") + f"\n{places}"
 
 
-def tried(outcomes: Sequence[CandidateOutcome], names: Mapping[str, str], mean: float) -> str:
-    """Returns one line per outcome, newest last. `mean` is the baseline's mean."""
+def tried(outcomes: Sequence[CandidateOutcome], names: Mapping[str, str]) -> str:
+    """Returns one line per outcome, newest last."""
     lines = [
         f"round {o.round}, {names.get(o.candidate.component, o.candidate.component)}: {o.candidate.kind}, "
-        f"{o.candidate.description}: {result(o, mean)}"
+        f"{o.candidate.description}: {result(o)}"
         for o in outcomes[-_MOST_TRIED:]
     ]
     left = len(outcomes) - len(lines)
     return "\n".join([*([f"({left} earlier ones)"] if left else []), *lines])
 
 
-def result(outcome: CandidateOutcome, mean: float) -> str:
-    if outcome.failure:
+def result(outcome: CandidateOutcome) -> str:
+    if outcome.failure or outcome.effect is None:
         return f"failed ({outcome.failure}: {(outcome.problem or '')[:200]})"
-    values = [run.value for run in outcome.runs if run.value is not None]
-    if outcome.effect is None:
-        changes = (f"{value:.6g} ({rows.percent((value - mean) / (abs(mean) or 1.0))})" for value in values)
-        return ", ".join(changes)
     held = f"{rows.change(outcome.effect)} {rows.interval(outcome.effect)}".strip()
-    return f"{outcome.effect.value:.6g}, {held}, {len(values)} seed{'s' * (len(values) > 1)}"
+    return f"{outcome.effect.value:.6g}, {held}, {plural(outcome.effect.seeds, 'seed')}"
 
 
-def evidence(number: int, found: Importance, mean: float) -> str:
+def evidence(number: int, found: Importance) -> str:
     """Formats a component's evidence as one row of the importance table."""
     best = found.best
     if best is None or best.effect is None:
         return f"{number}. {found.component.name}: {rows.verdict(found)}"
-    return (
-        f"{number}. {found.component.name}: {best.candidate.description}: {result(best, mean)}; {rows.verdict(found)}"
-    )
+    return f"{number}. {found.component.name}: {best.candidate.description}: {result(best)}; {rows.verdict(found)}"
 
 
 def holds(found: Importance) -> bool:

@@ -70,7 +70,6 @@ class Team:
         self._texts, self._executed, self._protected, self._techniques = texts, executed, protected, techniques
         self._experiment = material.experiment(task, baseline, readme(texts))
         self._functions = self._executed_functions()
-        self._mean = sum(baseline.values) / len(baseline.values)
         self._names: dict[str, str] = {}
         self._lock = threading.Lock()
         self._lost = False
@@ -110,7 +109,7 @@ class Team:
             "experiment": self._experiment,
             "component": material.component(component),
             "source": material.source(component.places, self._functions, self._texts),
-            "tried": material.tried(own, self._names, self._mean),
+            "tried": material.tried(own, self._names),
             "untried": "\n".join(f"- {c.kind}, {c.description}" for c in untried[:12]),
             "advice": "\n".join(advice),
             "count": str(count),
@@ -180,7 +179,7 @@ class Team:
             "components": "\n".join(
                 f"{n}. {c.name}: {c.weight:.2f}, tried {visits[c.id]} times" for n, c in enumerate(components, 1)
             ),
-            "tried": material.tried(outcomes, self._names, self._mean),
+            "tried": material.tried(outcomes, self._names),
         }
 
         def check(answer: Reflection) -> str | None:
@@ -204,8 +203,8 @@ class Team:
         found = campaign.importances()
         inputs = {
             "experiment": self._experiment,
-            "components": "\n".join(material.evidence(n, each, self._mean) for n, each in enumerate(found, 1)),
-            "tried": material.tried(campaign.outcomes, self._names, self._mean),
+            "components": "\n".join(material.evidence(n, each) for n, each in enumerate(found, 1)),
+            "tried": material.tried(campaign.outcomes, self._names),
             "notes": "\n".join(campaign.notes),
         }
 

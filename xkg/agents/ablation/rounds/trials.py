@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from xkg.agents.ablation.candidates import Candidate, Component, Replacement, Space
-from xkg.agents.ablation.effects import Effect, effect, outside, unchanged
+from xkg.agents.ablation.effects import Effect, effect, effect_of_one, outside, unchanged
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.outcomes import Baseline, CandidateOutcome, RunOutcome
 from xkg.agents.ablation.parsing import Mutated
-from xkg.agents.ablation.report.rows import percent
+from xkg.agents.ablation.report.rows import change
 from xkg.agents.ablation.rounds.choice import Choice
 from xkg.agents.ablation.running.mutations import Mutations
 from xkg.agents.ablation.running.runs import Runs
@@ -41,10 +41,6 @@ class Trials:
     _unused: set[tuple[Replacement, ...]] = field(default_factory=set)
     _again: dict[str, list[Future[RunOutcome]]] = field(default_factory=dict)
 
-    @property
-    def _mean(self) -> float:
-        return sum(self.baseline.values) / len(self.baseline.values)
-
     def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
         """Returns the outcomes of chosen candidates, up to the task's budget. A candidate that reveals nothing about
         its component (see `CandidateOutcome.tried`) does not count and is replaced with another candidate. The maximum
@@ -52,7 +48,7 @@ class Trials:
         budget, found = self.runs.task.budget, list[CandidateOutcome]()
         most = max(2 * budget, len(self.space.candidates))
         while room := min(budget - sum(outcome.tried for outcome in found), most - len(found)):
-            picked = choice.next(room, found)
+            picked = choice.next(room, with_effects(found, self.baseline))
             if not picked:
                 break
             groups = _of_one_code(picked)
@@ -70,7 +66,7 @@ class Trials:
 
     def _work(self, candidate: Candidate, number: int) -> CandidateOutcome:
         outcome = self._try(candidate, number)
-        self.notify(f"round {number}: {_line(outcome, self._mean)}")
+        self.notify(f"round {number}: {_line(outcome, self.baseline)}")
         if self._is_notable(outcome):
             self._again[outcome.id] = [
                 self.slots.start(partial(self.runs.run, outcome.candidate, seed), filler=True)
@@ -93,7 +89,7 @@ class Trials:
             if outcome.failure:
                 break
         if again:
-            self.notify(f"again with {len(outcome.runs) - 1} more seeds: {_line(outcome, self._mean)}")
+            self.notify(f"again with {len(outcome.runs) - 1} more seeds: {_line(outcome, self.baseline)}")
         return outcome
 
     def _try(self, candidate: Candidate, number: int) -> CandidateOutcome:
@@ -146,12 +142,9 @@ def _of_one_code(picked: Sequence[Candidate]) -> list[list[int]]:
 
 
 def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
-    groups = [[run.value for run in o.runs if run.value is not None] for o in outcomes]
     return [
-        outcome.model_copy(update={"effect": _effect(outcome, values, baseline)})
-        if values and not outcome.failure
-        else outcome
-        for outcome, values in zip(outcomes, groups, strict=True)
+        outcome if outcome.failure else outcome.model_copy(update={"effect": _effect(outcome, baseline)})
+        for outcome in outcomes
     ]
 
 
@@ -167,14 +160,18 @@ def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
     )
 
 
-def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline) -> Effect:
-    """Computes the effect relative to the whole baseline. If all values equal the baseline's values for the same seeds,
-    the metric has not changed, even if the values differ between seeds. With one seed, the noise is unknown."""
+def _effect(outcome: CandidateOutcome, baseline: Baseline) -> Effect:
+    """Computes the effect relative to the whole baseline or, for a single run, to the baseline's run with the same
+    seed. If all values equal the baseline's values for the same seeds, the metric has not changed, even if the values
+    differ between seeds. With one seed, the noise is unknown."""
+    values = [run.value for run in outcome.runs if run.value is not None]
     if baseline.one_seed:
         return effect(baseline.values[:1], values)
     by_seed = {run.seed: run.value for run in baseline.runs if run.value is not None}
     if all(by_seed.get(run.seed) == run.value for run in outcome.runs):
         return unchanged(values)
+    if len(values) == 1:
+        return effect_of_one(baseline.values, by_seed[outcome.runs[0].seed], values[0])
     return effect(baseline.values, values)
 
 
@@ -190,11 +187,10 @@ def _with_run(outcome: CandidateOutcome, run: RunOutcome) -> CandidateOutcome:
     return outcome.model_copy(update={"runs": (*outcome.runs, run), "measures": measures, **failed})
 
 
-def _line(outcome: CandidateOutcome, mean: float) -> str:
+def _line(outcome: CandidateOutcome, baseline: Baseline) -> str:
     what = outcome.candidate.description
     if outcome.failure:
         return f"{what}: failed ({outcome.failure}: {outcome.problem})"
-    values = [run.value for run in outcome.runs if run.value is not None]
-    value = sum(values) / len(values)
-    of = "mean " if len(values) > 1 else ""  # the report estimates the change differently
-    return f"{what}: {of}{value:.6g} ({percent((value - mean) / (abs(mean) or 1.0))})"
+    found = _effect(outcome, baseline)
+    of = "mean " if found.seeds > 1 else ""
+    return f"{what}: {of}{found.value:.6g} ({change(found)})"

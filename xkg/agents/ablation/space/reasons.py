@@ -56,17 +56,19 @@ class Reasons:
         configures = own and not exclusions.measures(switch.function)
         if why := self._of_place(switch.place, self._protected if configures else self._measuring):
             return why
-        if why := exclusions.reason(short) or (self._unexecuted(switch.scope) if switch.scope else None):
+        if why := self._unexecuted(switch.scope) if switch.scope else None:
             return why
         if switch.given:
             return "set by the command"
+        set_anyway = switch.origin in ("default", "field")
+        if set_anyway and self._calls.override(switch.function, switch.name, self._keys):
+            return "every call that ran sets it"
+        if why := exclusions.reason(short):
+            return why
         if switch.function in {*self._tasks, exclusions.SPLIT} or short in self._handed:
             return exclusions.TASK
         if isinstance(switch.value, bool) and self._calls.both_ways(switch.function, switch.name):
             return "calls use both of its values"
-        set_anyway = switch.origin in ("default", "field")
-        if set_anyway and self._calls.override(switch.function, switch.name, self._keys):
-            return "every call that ran sets it"
         if isinstance(switch.value, str) and exclusions.names_task(short):
             return exclusions.TASK
         return self._no_part(switch, short)
