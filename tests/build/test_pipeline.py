@@ -239,10 +239,21 @@ def test_packages_are_requested_with_the_repository_s_versions(build: Build) -> 
     assert any(line.startswith("numpy") for line in requirements)
 
 
-def test_a_paper_without_techniques_is_refused(build: Build, tmp_path: Path) -> None:
-    (tmp_path / "note.md").write_text("# A note\n\nNothing but this line.\n")
-    with pytest.raises(InputError, match=r"no technique was found in .*; check that its sections"):
-        build(tmp_path / "note.md", None)
+@pytest.mark.parametrize(
+    ("name", "text", "remedy"),
+    [
+        ("note.md", "# A note\n\nNothing but this line.\n", "check that its sections are marked as headings"),
+        (
+            "note.html",
+            "<!doctype html><h1>A note</h1><h2>Introduction</h2><p>Rivers.</p><h2>Conclusion</h2><p>None.</p>",
+            r"use the paper's LaTeX source or a Markdown version, or let a model read the paper \(--llm\)",
+        ),
+    ],
+)
+def test_a_paper_without_techniques_is_refused(build: Build, tmp_path: Path, name: str, text: str, remedy: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=rf"no technique was found in .*; {remedy}$"):
+        build(tmp_path / name, None)
 
 
 def test_a_paper_without_a_title_needs_an_id(build: Build, tmp_path: Path) -> None:

@@ -209,6 +209,16 @@ def test_a_node_that_has_run_gets_the_packages_it_ran_with(evidence: Evidence, e
     assert [e.hash for e in environments([again], Registry())["n"]] == [expected, "numpy"]
 
 
+def test_only_packages_for_nodes_without_an_environment_are_installed() -> None:
+    registry = Registry()
+    ran = Evidence(level=Level.IMPORTED, runner="r", environment="numpy-old")
+    mixed, plain = bundle("n", "import numpy\n", "import json\n"), bundle("p", "import json\n")
+    first = mixed.code[0].model_copy(update={"level": ran.level, "evidence": (ran,)})
+    found = environments([mixed.model_copy(update={"code": (first, mixed.code[1])}), plain], registry)
+    assert registry.requests == [()]
+    assert {paper: [e.hash for e in made] for paper, made in found.items()} == {"n": ["numpy-old", ""], "p": [""]}
+
+
 def test_no_id_reaches_out_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     folder = tmp_path / "a/b/c"

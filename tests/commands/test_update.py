@@ -279,7 +279,7 @@ def test_generations_exports_and_papers_are_compared(sources: Sources, tmp_path:
     assert diff.diff(sources.settings, "2", "2").papers == ()
     [new] = diff.diff(sources.settings, "0", "1").papers
     assert new.sources == ("the paper was added",)
-    with pytest.raises(StoreError, match=r"generation 7 .* available: 1, 2"):
+    with pytest.raises(StoreError, match=r"there is no generation 7 yet in .*; available: 1, 2"):
         diff.diff(sources.settings, "7", "2")
     with pytest.raises(InputError, match="generation"):
         diff.diff(sources.settings, "1", PAPER)

@@ -52,7 +52,11 @@ def build_paper(
         contents = guided_stages(opened, context, context.model)
     if not contents.extraction.techniques:
         odd = f" ({'; '.join(document.warnings[:3])})" if document.warnings else ""
-        raise InputError(f"no technique was found in {paper}{odd}; check that its sections are marked as headings")
+        remedy = "check that its sections are marked as headings"
+        if document.format in ("pdf", "html"):
+            model = "" if context.model else ", or let a model read the paper (--llm)"
+            remedy = f"use the paper's LaTeX source or a Markdown version{model}"
+        raise InputError(f"no technique was found in {paper}{odd}; {remedy}")
     bundle = cache.stage(
         "prune",
         {

@@ -175,10 +175,11 @@ def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | N
     """Returns the environment for each code node, keyed by its id.
 
     A node that has run before gets the same packages as before if all of them were available then and are still
-    available. Papers with user-specified packages get a separate environment. All other papers share one environment
-    for all their imports. The shared environment may lack a package because of a conflict, or because all packages
-    together are too large. The papers that import such a package get a separate environment if the package can be
-    installed alone and the separate environment lacks fewer packages than the shared one."""
+    available. The other nodes get packages for their own imports only. Papers with user-specified packages get a
+    separate environment. All other papers share one environment. The shared environment may lack a package because of a
+    conflict, or because all packages together are too large. The papers that import such a package get a separate
+    environment if the package can be installed alone and the separate environment lacks fewer packages than the shared
+    one."""
     nodes = [code for bundle in bundles for code in bundle.code]
     nothing = Environment(site=None, hash="")
     if maker is None:
@@ -187,18 +188,21 @@ def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | N
     earlier = {digest: maker.again(digest) for digest in sorted({e.environment or "" for e in last.values()})}
     papers = {bundle.paper.id: bundle.paper for bundle in bundles}
     environments = {
-        code: _for_paper(made, papers[paper_of(code)])
-        for code, evidence in last.items()
+        identity: _for_paper(made, papers[paper_of(identity)])
+        for identity, evidence in last.items()
         if (made := earlier[evidence.environment or ""])
         and made.missing.keys().isdisjoint(evidence.missing)
-        and _has(made, papers[paper_of(code)].packages)
+        and _has(made, papers[paper_of(identity)].packages)
     }
-    open_papers = {paper_of(code.id) for code in nodes if code.id not in environments}
-    if not open_papers:
+    open_nodes = [code for code in nodes if code.id not in environments]
+    if not open_nodes:
         return environments
-    imports = {bundle.paper.id: _imports([bundle]) for bundle in bundles}
-    shared = maker.make(_imports(bundles))
-    for paper in sorted(open_papers):
+    by_paper: dict[str, list[Code]] = {}
+    for code in open_nodes:
+        by_paper.setdefault(paper_of(code.id), []).append(code)
+    imports = {paper: _imports(codes) for paper, codes in by_paper.items()}
+    shared = maker.make(_imports(open_nodes))
+    for paper in sorted(by_paper):
         environment = shared
         added = papers[paper].packages
         if added:
@@ -210,9 +214,7 @@ def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | N
             if len(imports[paper].keys() & own.missing.keys()) < len(absent):
                 environment = own
         environment = _for_paper(environment, papers[paper])
-        environments |= {
-            code.id: environment for code in nodes if paper_of(code.id) == paper and code.id not in environments
-        }
+        environments |= {code.id: environment for code in by_paper[paper]}
     return environments
 
 
@@ -251,10 +253,10 @@ def _with_fidelity(evidence: Evidence, code: Code) -> Evidence:
     return evidence.model_copy(update=update)
 
 
-def _imports(bundles: Iterable[PaperBundle]) -> dict[str, tuple[str, ...]]:
+def _imports(nodes: Iterable[Code]) -> dict[str, tuple[str, ...]]:
     """Maps the packages that code and tests import to the names used from each package."""
-    nodes = [code for bundle in bundles for code in bundle.code if code.language == "python"]
-    return imported_packages(source for code in nodes for source in (code.implementation, code.test))
+    python = [code for code in nodes if code.language == "python"]
+    return imported_packages(source for code in python for source in (code.implementation, code.test))
 
 
 def _folder(folder: Path, code: str) -> Path:

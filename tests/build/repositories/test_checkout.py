@@ -67,6 +67,9 @@ def test_code_is_as_old_as_the_last_change_of_its_python_files(
         committed(repository, files)
     checkout = sources.fetch_repository(str(repository), tmp_path)
     assert (checkout.committed, checkout.written) == ("2024-05-02", "2019-03-01")
+    (repository / "pkg" / "é.py").write_text("x = 4\n")
+    changed = sources.fetch_repository(str(repository), tmp_path)
+    assert (changed.committed, changed.written) == (None, "2024-05-02")
 
 
 def test_a_clean_work_tree_is_its_head_commit(repository: Path, tmp_path: Path) -> None:
@@ -217,6 +220,7 @@ def test_empty_folders_and_repositories(tmp_path: Path) -> None:
     [
         ("SPDX-License-Identifier: EUPL-1.2", "EUPL-1.2"),
         ("   Apache License\n   Version 2.0, January 2004", "Apache-2.0"),
+        ("Apache License 2.0\nhttp://www.apache.org/licenses/LICENSE-2.0", "Apache-2.0"),
         (
             "GNU GENERAL PUBLIC LICENSE\nVersion 3, 29 June 2007 … GNU Affero General Public License version 3",
             "GPL-3.0",

@@ -82,6 +82,16 @@ def test_an_unusable_list_is_one_line(tmp_path: Path, text: bytes, reason: str) 
     assert "\n" not in str(refused.value)
 
 
+def test_a_separator_is_noticed_if_the_list_is_in_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("code").mkdir()
+    Path("list").write_text("paper.tex,code\n")
+    with pytest.raises(InputError, match="separated by commas"):
+        read_list(Path("list"))
+
+
 def test_a_title_may_have_commas_and_spaces(tmp_path: Path) -> None:
     (tmp_path / "list").write_text("Ovens, Bread and a Study of Crust\n")
     assert read_list(tmp_path / "list").papers[0].paper == "Ovens, Bread and a Study of Crust"

@@ -353,7 +353,21 @@ def test_versions_of_the_day_the_code_was_written_if_all_were_there(index: Index
     index.add("beta", "2.0", {"beta.py": ""}, day="2026-01-01")
     first = environments.make(["alpha", "beta"], written="2024-06-01")
     assert (first.packages, first.missing) == (("alpha==2.0", "beta==1.0"), {})
-    assert "packages are from 2025-01-01, because fewer of them are available as of 2024-07-01" in first.notes
+    note = "packages are from 2025-01-01, because fewer of them, or of the pins, are available as of 2024-07-01"
+    assert note in first.notes
+
+
+def test_a_pinned_version_and_its_dependencies_may_be_younger_than_the_code(
+    index: Index, environments: UvEnvironments
+) -> None:
+    for version, day in (("1.0", "2024-01-01"), ("2.0", "2025-01-01"), ("3.0", "2026-01-01")):
+        index.add("alpha", version, {"alpha.py": ""}, (f"beta=={version}",), day=day)
+        index.add("beta", version, {"beta.py": ""}, day=day)
+    made = environments.make(["alpha"], ["alpha==2.0", "gone==1.0"], "2024-06-01")
+    assert made.packages == ("alpha==2.0", "beta==2.0")
+    older = environments.make(["alpha"], ["alpha>=3.0"], "2024-06-01")
+    assert older.packages == ("alpha==1.0", "beta==1.0")
+    assert "or they were released after 2024-07-01" in older.notes[0]
 
 
 def test_a_declared_package_may_be_younger_than_the_code(index: Index, environments: UvEnvironments) -> None:

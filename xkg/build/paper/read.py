@@ -93,9 +93,7 @@ def parse_opened(paper: PaperOnDisk) -> Document:
     parts = {"abstract": document.abstract, "section headings": document.sections}
     missing = [name for name, found in parts.items() if not found and len(document.text) > _SHORT]
     if missing:
-        document = _with_warning(
-            document, f"no {' and no '.join(missing)} found because their markup was not recognised"
-        )
+        document = _with_warning(document, f"no {' and no '.join(missing)} found because the markup was not recognised")
     return _named(paper.path, document)
 
 

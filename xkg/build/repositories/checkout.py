@@ -48,7 +48,8 @@ class Checkout:
     """A repository at one commit, or the current files in a folder. `notes` tells the user which files were read.
 
     `committed` is the date of the commit (YYYY-MM-DD), and `written` is the date of the last change to the repository's
-    Python files. Both dates are None for a folder's current files. `read` yields (path, bytes) in the requested order.
+    Python files. For a folder's current files, `committed` is None, and `written` is the date of HEAD, or None without
+    a commit. `read` yields (path, bytes) in the requested order.
     The bytes are None for a file that is unknown, unreadable or larger than `most`. `most` is at most `LARGEST_BYTES`.
     """
 
@@ -235,7 +236,8 @@ def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path
         bare = head is not None and not listed  # a clone without a checkout
         if not bare and (head is None or not _is_clean(path, tracked, listed)):
             note = "the folder has uncommitted changes: its current files were read"
-            return _as_it_lies(path, listed, spec, _name(path), url, (note,) if head else ())
+            checkout = _as_it_lies(path, listed, spec, _name(path), url, (note,) if head else ())
+            return replace(checkout, written=head.day if head else None)
     if head is None and commit is None:
         raise InputError(f"{spec} is empty: it has no commit yet")
     if head is None:

@@ -24,7 +24,7 @@ _EVIDENT: tuple[tuple[str, str], ...] = (
     (r"gnu general public license version 3", "GPL-3.0"),
     (r"gnu general public license version 2", "GPL-2.0"),
     (r"mozilla public license,? version 2\.0", "MPL-2.0"),
-    (r"apache license,? version 2\.0", "Apache-2.0"),
+    (r"apache license,? (?:version )?2\.0", "Apache-2.0"),
     (r"boost software license - version 1\.0", "BSL-1.0"),
     (r"this is free and unencumbered software released into the public domain", "Unlicense"),
     (r"permission is hereby granted, free of charge, to any person obtaining a copy", "MIT"),

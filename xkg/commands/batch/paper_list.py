@@ -191,9 +191,9 @@ def _other_separator(line: str, folder: Path) -> str:
     """Returns the separator between a paper and its repository, if a line uses something other than a tab. Returns ''
     if the line contains only a paper."""
     first, *rest = re.split(r"\s*[,;]\s*|\s+", line)
-    others = [word for word in rest if "://" in word or _from(folder, word) != word]
+    others = [word for word in rest if "://" in word or _existing(folder, word)]
     is_head = {first.casefold(), *(word.casefold() for word in rest)} <= _HEADS
-    if not rest or _from(folder, line) != line or not (others or is_head):
+    if not rest or _existing(folder, line) or not (others or is_head):
         return ""
     mark = line[len(first) :].lstrip()[0]
     return {",": "commas", ";": "semicolons"}.get(mark, "spaces")
@@ -208,6 +208,11 @@ def _json_reason(error: Exception) -> str:
 
 def _from(folder: Path, name: str) -> str:
     """Resolves a path that is relative to the list's folder. Returns any other text unchanged."""
+    return _existing(folder, name) or name
+
+
+def _existing(folder: Path, name: str) -> str | None:
+    """Resolves a path that is relative to the list's folder. Returns None if it does not exist."""
     path, at, commit = name.rpartition("@")
     for candidate, suffix in ((name, ""), (path, f"{at}{commit}")):
         try:
@@ -215,4 +220,4 @@ def _from(folder: Path, name: str) -> str:
                 return f"{folder / candidate}{suffix}"
         except OSError:  # the name is too long
             continue
-    return name
+    return None

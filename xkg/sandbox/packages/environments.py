@@ -96,10 +96,10 @@ class UvEnvironments:
     wheels for xkg's version, a better matching installed interpreter is used. Packages without a wheel for any
     interpreter are built from source.
 
-    Unpinned packages get versions from the half-year in which the code was written. If wheels for the Python version
-    only appeared later, versions from that later time are used. For example, code from 2023 gets NumPy from 2023. If
-    the newest versions satisfy more imports, xkg instead uses versions from the first day on which all of them are
-    available.
+    Unpinned packages get versions from the half-year in which the code was written. If a pinned version or the wheels
+    for the Python version only appeared later, versions from that later time are used. For example, code from 2023 gets
+    NumPy from 2023. If the newest versions satisfy more imports, xkg instead uses versions from the first day on which
+    all of them are available.
 
     `make` accepts top-level import names that the repository does not provide itself. `Environment.missing` lists
     unavailable imports with reasons. All other imports are installed. Declared packages are also installed if they are
@@ -458,9 +458,10 @@ def _version_notes(
     notes = []
     if environment.packages and newest and plan.day != newest:
         versions = f"from {plan.day}" if plan.day else "the newest"
-        notes.append(f"packages are {versions}, because fewer of them are available as of {newest}")
+        notes.append(f"packages are {versions}, because fewer of them, or of the pins, are available as of {newest}")
     if others := sorted(version_differences(hints, environment.packages)):
-        why = "no wheel for this Python, or they conflict with each other"
+        too_new = f", or they were released after {plan.day}" if plan.day else ""
+        why = f"no wheel for this Python, or they conflict with each other{too_new}"
         notes.append(f"versions that differ from those the repository asks for: {', '.join(others)} ({why})")
     notes += python_choice.where_wheels_are(plan.offers, at(plan.python).version)
     notes += [f"{name} is declared but not installed: {why}" for name, why in plan.left_out.items()]

@@ -63,10 +63,13 @@ def _megabytes(size: int) -> str:
 
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
     """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions that
-    were available on the day of `dated`. If `uv` provides more imports, uses versions from the first day on which all
-    of them are available. Raises `Unreachable` if the registry cannot be reached."""
+    were available on the day of `dated`, or on a later day by which all pinned versions were available. If
+    `uv` provides more imports, uses versions from the first day on which all of them are available. Raises
+    `Unreachable` if the registry cannot be reached."""
     wanted = [Wanted(module, name, "", guessed, tuple(used)) for module, name, guessed, used in request["wanted"]]
     wanted = with_known_distributions(wanted, request["hints"], uv)
+    if dated:
+        dated = dated.until(max(dated.newest, day_of_pins(request["hints"].values(), uv)))
     asked_of = [each for each in (dated, uv) if each]
     some, missing = resolvable(wanted, dated or uv)
     if missing and dated:
@@ -154,6 +157,14 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         "day": uv.newest,
         "offers": offers(request, asked_of),
     }
+
+
+def day_of_pins(hints: Iterable[str], uv: Uv) -> str:
+    """Returns the first day on which all pinned versions were available, or '' if it is unknown. Ignores pins without a
+    wheel. Raises `Unreachable` if the registry cannot be reached."""
+    aside = uv.aside()
+    pins = [hint for hint in sorted(hints) if "==" in hint][:_MAX_OTHERS]
+    return aside.first_day(wheel.pin for wheel in _available(pins, aside)) if pins else ""
 
 
 def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: Uv) -> None:

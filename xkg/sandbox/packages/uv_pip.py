@@ -79,13 +79,14 @@ class Uv:
         return other
 
     def first_day(self, names: Iterable[str]) -> str:
-        """Returns the first day on which each of these packages had a version with a wheel, or '' if unknown."""
+        """Returns the first day on which each of these packages (names or pins) had a version with a wheel, or '' if
+        unknown."""
         lines = list(names)
         try:
             first = self._packages(lines, ("--no-deps", "--resolution", "lowest-direct"))
         except Failed:
             return ""
-        wheels = [package["wheels"][0] for package in first if package["name"] in lines]
+        wheels = [package["wheels"][0] for package in first]
         return max((str(wheel.get("upload-time", "")) for wheel in wheels), default="")[:10]
 
     def _run(self, *arguments: str, stdin: str, wheels: bool = True) -> str:

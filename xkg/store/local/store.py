@@ -205,12 +205,14 @@ class EmbeddedStore:
 
     def _manifest(self, number: int) -> Manifest | None:
         """Returns a generation's manifest, or None for 0, the initial empty graph. Raises `StoreError` if the
-        generation has been deleted."""
+        generation has been deleted or does not exist yet."""
         known = generation.numbers(self.folder)
         if number == 0:
             return None
         if number not in known:
             kept = ", ".join(map(str, known)) or "none"
+            if number > generation.read_current(self.folder).highest:
+                raise StoreError(f"there is no generation {number} yet in {self.folder}; available: {kept}")
             raise StoreError(f"generation {number} of {self.folder} is no longer kept; available: {kept}")
         return generation.read_manifest(self.folder, number)
 
