@@ -384,7 +384,7 @@ def sound(asked: Question) -> dict[str, Any]:
 
 
 def _whole(asked: Question, given: dict[str, Any]) -> dict[str, Any]:
-    """Includes code that no component of the filter provides."""
+    """Includes code that none of the filter's components provides."""
     numbers = _numbers(asked.section)
     given = {**given, "statements": [{"statement": n, "origin": "none", "note": ""} for n in numbers]}
     if asked.technique != "Damped peak filter":

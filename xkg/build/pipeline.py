@@ -121,8 +121,8 @@ def open_paper(
 
 
 def id_of(document: Document, path: Path) -> str:
-    """Returns the default id for a paper. Raises `InputError` without an arXiv id, DOI or title, because file names do
-    not identify a paper."""
+    """Returns the default id for a paper. Raises `InputError` if it has no arXiv id, DOI or title, because file
+    names do not identify a paper."""
     if not (document.title or document.arxiv_id or document.doi):
         raise InputError(f"{path.name}: no title found; pass --id, such as --id title:{slug(path.stem)}")
     if not (document.arxiv_id or document.doi) and _SUPPLEMENT.fullmatch(document.title.strip(" .:")):

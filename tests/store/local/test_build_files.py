@@ -48,7 +48,7 @@ def graph(store: EmbeddedStore) -> dict[str, list[object]]:
 
 
 def _without_places(row: Any) -> Any:
-    """Removes the engine's internal numbers of nodes and edges from a row."""
+    """Removes the engine's internal node and edge ids from a row."""
     if isinstance(row, dict):
         return {key: value for key, value in row.items() if key not in ("_id", "_src", "_dst")}
     return [_without_places(value) for value in row] if isinstance(row, list) else row
