@@ -168,7 +168,7 @@ def test_a_program_does_what_the_commands_do(tmp_path: Path) -> None:
         assert not kg.build(world.paper, world.repository).published
 
         (exported,) = kg.export(tmp_path / "out", format="bundle").files
-        with pytest.raises(xkg.InputError, match="'csv' is not a format; choose from peer"):
+        with pytest.raises(xkg.InputError, match="form cannot be 'csv'; choose from peer"):
             kg.export(tmp_path / "out", format="csv")  # type: ignore[arg-type]
         assert (kg.remove(tiny_world.ID).generation, kg.diff().papers[0].paper) == (2, tiny_world.ID)
         assert kg.diff(1, 2).papers == kg.diff().papers

@@ -23,10 +23,9 @@ SIGNIFICANT = 0.05
 class Effect(Value):
     """Compares `runs` baseline runs with `seeds` candidate runs. `baseline` and `value` are the means of the two
     groups. For a single candidate run, `baseline` is the value of the baseline run with the same seed. `change` is the
-    shift relative to |baseline|. `low` and `high` are the bounds of its 95% confidence
-    interval, or None if there are too few runs. `p` is the two-sided p-value before adjusting for other comparisons, or
-    None if the baseline's spread is unknown. `equal` means that each run yielded the same value as the baseline run
-    with the same seed."""
+    shift relative to |baseline|. `low` and `high` are the bounds of its 95% confidence interval, or None if there are
+    too few runs. `p` is the two-sided p-value before adjusting for other comparisons, or None if the baseline's spread
+    is unknown. `equal` means that each run yielded the same value as the baseline run with the same seed."""
 
     baseline: float
     value: float

@@ -4,7 +4,7 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from xkg.commands.graph.open import chosen_papers, open_service, open_store, outbox_when_unreachable, stored_paper
 from xkg.config import Settings
@@ -15,6 +15,7 @@ from xkg.errors import (
     StoreUnreachableError,
     UnknownIdError,
     XkgError,
+    require_choice,
 )
 from xkg.files import write_export
 from xkg.model import PaperBundle, paper_of, slug
@@ -221,8 +222,7 @@ def export_graphs(
     another file. BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError` if a paper is unknown, and
     `InputError` if the format is unknown or the folder is not writable. For HTML, raises `ConfigError` if the `web`
     extra is not installed."""
-    if form not in get_args(ExportFormat):
-        raise InputError(f"{form!r} is not a format; choose from {', '.join(get_args(ExportFormat))}")
+    require_choice(form, ExportFormat, "form")
     if form == "html":
         return ExportResult(files=tuple(_pages(settings, papers, to)))
     with open_store(settings) as store, store.snapshot() as snapshot:

@@ -13,8 +13,10 @@ from xkg.build.paper.latex.tex.settings import SETTINGS, UNDEFINED, Settings, en
 from xkg.build.paper.latex.tex.tokens import Tex, outside
 
 Span = tuple[int, int]
-Parts = Mapping[int, tuple[tuple[Span, ...], Span | None, Span]]
-r"""The `\or`s, the `\else` and the `\fi` for each conditional, keyed by the offset at which the conditional starts."""
+Borders = tuple[tuple[Span, ...], Span | None, Span]
+r"""The `\or`s, the `\else` and the `\fi` of a conditional."""
+Parts = Mapping[int, Borders]
+"""The borders of each conditional, keyed by the offset at which it starts."""
 
 CONDITIONAL = (
     r"(?P<unless>\\unless[ \t]*+)?\\(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+)"
@@ -167,7 +169,7 @@ class Conditions(Settings):
 
     def parts(self, text: str) -> Parts:
         """Finds the `Parts` of a text in one pass, because conditionals may be deeply nested or never end."""
-        found: dict[int, tuple[tuple[Span, ...], Span | None, Span]] = {}
+        found: dict[int, Borders] = {}
         open_: list[tuple[int, list[Span], Span | None]] = []
         declared = set(_DECLARED.findall(text))
         for match in _NESTED.finditer(text):

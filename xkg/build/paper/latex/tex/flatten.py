@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 
 from xkg.build.paper.document import SourceSpan
 from xkg.build.paper.files import PaperFiles
-from xkg.build.paper.latex.tex.conditions import CONDITIONAL, Conditions, Parts
+from xkg.build.paper.latex.tex.conditions import CONDITIONAL, Borders, Conditions, Parts
 from xkg.build.paper.latex.tex.copying import Copier, Copy
 from xkg.build.paper.latex.tex.macros import arguments_end, filled
 from xkg.build.paper.latex.tex.own_macros import (
@@ -264,8 +264,8 @@ class _File(Copier):
                 test = _TEST.match(self.text, match.end())
                 whole = name + (test[0] if test else "")
                 self.output.warn(f"{self.path}: the value of \\{whole} is unknown; both branches are read")
-            parts = self._parts_of().get(match.start("if") - 1) if match["if"] else None
-            self.doubtful = max(self.doubtful, parts[2][1] if parts else 0)
+            if parts := self._borders(match):
+                self.doubtful = max(self.doubtful, parts[2][1])
             return match.end()
         (start, after), *later = spans
         for span in later:
@@ -277,7 +277,7 @@ class _File(Copier):
 
     def _decides_text(self, match: re.Match[str]) -> bool:
         """Returns whether a conditional's branches contain text, a heading or an input."""
-        parts, end = self._parts_of().get(match.start("if") - 1) if match["if"] else None, match.end()
+        parts, end = self._borders(match), match.end()
         if parts is None:
             bare = _BARE_TEST.match(self.text, end)
             end = arguments_end(self.braces(), bare.end() if bare else end)
@@ -348,6 +348,10 @@ class _File(Copier):
         if self._parts is None:
             self._parts = self.output.conditions.parts(self.text)
         return self._parts
+
+    def _borders(self, match: re.Match[str]) -> Borders | None:
+        r"""Returns a conditional's borders, or None if it does not end in `\fi`."""
+        return self._parts_of().get(match.start("if") - 1) if match["if"] else None
 
     def _input(self, start: int, at: int, name: str) -> int:
         output = self.output
